@@ -6,7 +6,7 @@
     context_layout program_layout record_layout table_layout call_layout
                        the slots of a context, the instructions, the fields of every record (constants only)
     context_views      slots of a context as pointers
-    interned_names string_cursors object_states stacks unique_members unique_strings member_guards
+    interned_names string_cursors object_states stacks unique_members unique_strings unique_objects member_guards
                        the parts of a configuration, interned: equal ones have equal ids
     closure string_keys sets interned_sets
                        lazy subset construction: a set of configurations and a byte give a set
@@ -14,7 +14,7 @@
     dfa_blocks         a DFA in the table of a vocabulary
     number_leaves      states of numbers, which Python computes
     parsing            scanner and LALR table: a list of lexemes and a byte give a list
-    trie subtree_summaries lexemes
+    trie subtree_summaries byte_rows lexemes
                        the vocabulary as a trie; rows, suffix tries and lexeme tries
     token_steps trie_walks key_walks exit_walks trie_tokens
                        the tokens that a set accepts, one at a time or by a walk of a trie

@@ -87,7 +87,8 @@ LEX_CLASSES: Final = 60  # [class, CLASS_W]
 LEX_EXITS: Final = 61    # [exit, EXIT_W]
 LEX_WORDS: Final = 62    # tokens, remainders (token << 8 | bytes read), rows of bits
 LEX_CACHE: Final = 63    # [token, CACHED_W] memoised results of `lexemes.read_token`
-SLOTS: Final = 64
+CONTENTS: Final = 64     # the tokens by the bytes that they have; see `byte_rows`
+SLOTS: Final = 65
 
 
 # ---- HEAD --------------------------------------------------------------------------------------------------

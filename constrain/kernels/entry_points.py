@@ -66,6 +66,7 @@ expand_leaf: Callable[[int, int], int] = find_function("leaves.expand_leaf")
 expand_leaves: Callable[[int, int, int], int] = find_function("leaves.expand_leaves")
 write_dfa_block: Callable[[Array, Array, Array], int] = find_function("dfa_blocks.write_dfa_block")  # int32
 build_trie: Callable[[int, Array], int] = find_function("trie.build_trie")  # int32
+fill_contents: Callable[[int], int] = find_function("byte_rows.fill_contents")
 find_unexpanded: Callable[[int, int], int] = find_function("trie.find_unexpanded")
 make_row: Callable[[int, int], int] = find_function("trie.make_row")
 write_run_tokens: Callable[[int, Array, Array, Array, Array, Array, Array], int] = find_function(

@@ -22,6 +22,30 @@ ENTRY_CHARACTERS: Final = 1 # characters before the token left the leaf | ESCAPE
 BELOW_W: Final = 6
 BELOW_BYTES: Final = 0   # 5 words: which of the bytes 32 .. 127 and 0xC0 .. 0xFF
 BELOW_HEIGHT: Final = 5  # height of the subtree in bytes | WELL_FORMED
+# CONTENTS: tables of groups of bytes, then rows of tokens; see `byte_rows`
+CONTENTS_GROUPS: Final = 0   # [byte] its group
+CONTENTS_COUNTS: Final = 256 # [group] tokens that begin with one of its bytes
+CONTENTS_ROWS: Final = 320   # [row, words]
+GROUPS: Final = 46       # row g: the tokens with a byte of group g
+ALL_GROUPS: Final = (1 << GROUPS) - 1
+QUOTE_GROUP: Final = 36
+BACKSLASH_GROUP: Final = 37
+ILL_FORMED: Final = 39   # of control characters; its row: the tokens that are not the beginning of a text in UTF-8
+SYNTAX_GROUPS: Final = 1 << QUOTE_GROUP | 1 << BACKSLASH_GROUP | 1 << ILL_FORMED
+MULTIBYTE: Final = 40    # the first group of first bytes of characters beyond ASCII
+MULTIBYTE_GROUPS: Final = (1 << GROUPS) - (1 << MULTIBYTE)
+BLOCK: Final = 4         # groups of a block, and blocks of a span
+FIRST_BLOCK: Final = 48  # row FIRST_BLOCK + b: the tokens with a byte of some group of block b
+FIRST_SPAN: Final = 60   # row FIRST_SPAN + s: of some group of span s
+FIRST_LENGTH: Final = 63 # rows of the tokens of more than 1 .. 16, 20, 24, 32, 48, 64 bytes
+SHORT_LENGTHS: Final = 16
+LENGTH_ROWS: Final = 21
+CONTENT_ROWS: Final = FIRST_LENGTH + LENGTH_ROWS
+# TRIE_TEMP while a row is made: word groups of a leaf state, and what they mean; see `byte_rows`
+WORD_GROUPS: Final = 0   # 2 words
+WORD_OTHERS: Final = 2   # 5 words: bytes that may come besides, as in BELOW
+WORD_DIES: Final = 7
+WORD_NEED: Final = 8
 # MACHINES
 MACHINE_W: Final = 2
 MACHINE_MODE: Final = 0
@@ -104,6 +128,7 @@ LEVEL_BITS: Final = 2
 LEAST_LISTED: Final = 4
 ESCAPED: Final = 1 << 20 # TRIE_TOKENS: the part inside the leaf contains an escape
 IN_ROW: Final = 1 << 21  # make_row: the tokens that stay inside the leaf are in the row already
+IN_WORDS: Final = 1 << 22 # make_row: all bytes so far are of word groups
 QUOTE_BELOW: Final = 1 << 2 # BELOW: of the bytes 32 .. 63
 
 

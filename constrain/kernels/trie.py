@@ -15,21 +15,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from .byte_rows import count_word_scratch, find_words, holds_words_only, write_words
 from .context_views import size, store_release, view
 from .jit.compilation import entry, inlined
 
 from .context_layout import (  # isort: skip
-    BELOW, BLOB, BY_LENGTH, DFAS, FREE_ROW, LEAF_NEXT, LEAVES, LONGEST, MACHINES, MADE_ROW, N_BY_LENGTH, N_ROWS,
-    N_TRIE, N_TRIE_EDGES, N_TRIE_TOKENS, OFFSETS, ROWS, TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_TEMP, TRIE_TOKENS,
-    T_WORDS,
+    BELOW, BLOB, BY_LENGTH, CONTENTS, DFAS, FREE_ROW, LEAF_NEXT, LEAVES, LONGEST, MACHINES, MADE_ROW, N_BY_LENGTH,
+    N_ROWS, N_TRIE, N_TRIE_EDGES, N_TRIE_TOKENS, OFFSETS, ROWS, TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_TEMP,
+    TRIE_TOKENS, T_WORDS,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
-    BELOW_BYTES, BELOW_HEIGHT, BELOW_W, DESCENT_CHARACTERS, DESCENT_NODE, DESCENT_STATE, DESCENT_W, DONE,
-    ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, HEIGHT, IN_ROW, KIND, LEAF_ALLOWED, LEAF_BOUNDARY,
-    LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_LONGEST, LEAF_MACHINE,
-    LEAF_NEED, LEAF_ROW, LEAF_SAFE, LEAF_STAYING_DEPTH, LEAF_STAYING_NEED, LEAF_SUFFIXES, LEAF_SUFFIXES_END, LEAF_W,
-    LENGTH_CLASSES, LISTED_FROM, LISTED_OFFSETS, LISTED_TOKENS, MACHINE_DFA, MACHINE_W, MERGED_CHARACTERS, MERGED_FIRST,
-    MERGED_NODE, MERGED_W, QUOTE_BELOW, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W, VISIT_END, VISIT_W,
+    BELOW_BYTES, BELOW_HEIGHT, BELOW_W, CONTENTS_GROUPS, DESCENT_CHARACTERS, DESCENT_NODE, DESCENT_STATE, DESCENT_W,
+    DONE, ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, HEIGHT, IN_ROW, IN_WORDS, KIND, LEAF_ALLOWED,
+    LEAF_BOUNDARY, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS,
+    LEAF_LONGEST, LEAF_MACHINE, LEAF_NEED, LEAF_ROW, LEAF_SAFE, LEAF_STAYING_DEPTH, LEAF_STAYING_NEED, LEAF_SUFFIXES,
+    LEAF_SUFFIXES_END, LEAF_W, LENGTH_CLASSES, LISTED_FROM, LISTED_OFFSETS, LISTED_TOKENS, MACHINE_DFA, MACHINE_W,
+    MERGED_CHARACTERS, MERGED_FIRST, MERGED_NODE, MERGED_W, MULTIBYTE_GROUPS, QUOTE_BELOW, TRIE_FIRST_EDGE,
+    TRIE_FIRST_TOKEN, TRIE_W, VISIT_END, VISIT_W, WORD_GROUPS, WORD_NEED,
 )  # fmt: skip
 from .leaves import expand_leaf
 from .subtree_summaries import count_scratch, find_staying_bytes, stays_inside, summarise_subtrees
@@ -147,6 +149,9 @@ def make_row(t: Any, q: Any) -> Any:
 
     The caller publishes the row: MADE_ROW is a new one after the last, or that of any JSON string.
 
+    A row of a JSON string begins as that of the tokens of word groups, if there are such (`byte_rows`). Of subtrees
+    that begin with these (IN_WORDS), only those are walked in which a byte occurs that may come besides.
+
     An exit is (main trie node, characters so far | ESCAPED). A subtree that stays inside by the summaries
     (`subtree_summaries`) is added without a walk: most of the vocabulary, if most characters may come. If few tokens
     are refused, the row begins as a copy of that of any JSON string (IN_ROW), from which they are cleared; where no
@@ -155,7 +160,7 @@ def make_row(t: Any, q: Any) -> Any:
     """
     counts, leaves, transitions, rows = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT), view(t, ROWS)
     trie, edges, tokens, temp = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS), view(t, TRIE_TEMP)
-    below, end = view(t, BELOW), view(t, TRIE_END)
+    below, end, contents = view(t, BELOW), view(t, TRIE_END), view(t, CONTENTS)
     words, row = counts[T_WORDS] + 0, counts[N_ROWS] + 0
     if words * (row + 1) > size(t, ROWS) or expand_leaf(t, q) < 0:
         return TABLE_IS_FULL
@@ -165,25 +170,40 @@ def make_row(t: Any, q: Any) -> Any:
     free_base = (counts[FREE_ROW] - 1) * words if leaves[q * LEAF_W + LEAF_FLAGS] & quoted == quoted else -1
     copies_free = free_base >= 0 and begins_as_copy(t, q) != 0
     is_free_row = copies_free and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= below[BELOW_HEIGHT] & HEIGHT
-    if not is_free_row:
-        for w in range(words):
-            rows[base + w] = rows[free_base + w] if copies_free else 0
     # The stack of the walk grows down from the end of the scratch: (node, leaf state, characters, node behind it).
     n_exits, top, end_of_temp, longest = 0, 1, size(t, TRIE_TEMP), 0
+    dfa = view(t, MACHINES)[MACHINE_W * leaves[q * LEAF_W + LEAF_MACHINE] + MACHINE_DFA] + 0
+    if count_scratch(t, dfa) > end_of_temp // 8 or count_word_scratch(t, dfa) > end_of_temp // 8:
+        return TABLE_IS_FULL
+    # Word groups, and the bytes for which they are read; before the stack.
+    found, spelled, groups, beyond = end_of_temp // 8 * 5, 0, 0, 0
+    if leaves[q * LEAF_W + LEAF_FLAGS] & quoted == quoted and not is_free_row:
+        spelled = find_words(t, q, found)
+    if spelled > 0:
+        copies_free = False
+        groups = temp[found + WORD_GROUPS] & 0xFFFFFFFF | temp[found + WORD_GROUPS + 1] << 32
+        beyond = groups & MULTIBYTE_GROUPS
+    if leaves[q * LEAF_W + LEAF_ROW] >= 0 or is_free_row:
+        pass
+    elif spelled > 0:
+        longest = write_words(t, groups, spelled, base) + temp[found + WORD_NEED]
+    else:
+        for w in range(words):
+            rows[base + w] = rows[free_base + w] if copies_free else 0
     at = end_of_temp - VISIT_W
     temp[at + DESCENT_NODE], temp[at + DESCENT_STATE], temp[at + VISIT_END] = 0, q, end[0]
-    temp[at + DESCENT_CHARACTERS] = IN_ROW if copies_free else 0
+    temp[at + DESCENT_CHARACTERS] = IN_ROW if copies_free else IN_WORDS if spelled > 0 else 0
     # Fields of the latest leaf state: the next one is usually the same.
     last, flags, need, is_done, is_escape = -1, 0, 0, False, False
-    dfa = view(t, MACHINES)[MACHINE_W * leaves[q * LEAF_W + LEAF_MACHINE] + MACHINE_DFA] + 0
-    if count_scratch(t, dfa) > end_of_temp // 4:
-        return TABLE_IS_FULL
     most_needed = find_most_needed(t, q)  # a bound for tokens that are not walked
     while top > 0:
         at = end_of_temp - VISIT_W * top
         node, state, behind_node = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0, temp[at + VISIT_END] + 0
-        characters_before = temp[at + DESCENT_CHARACTERS] + 0
+        in_words = temp[at + DESCENT_CHARACTERS] & IN_WORDS
+        characters_before = temp[at + DESCENT_CHARACTERS] & ~IN_WORDS
         top -= 1
+        # Of words of limited length, which are ASCII until they are walked, each byte so far is a character.
+        room = HEIGHT if spelled == HEIGHT else spelled - (characters_before & (ESCAPED - 1)) - 1
         characters = characters_before + (1 if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY else 0)
         in_row, safe = characters_before & IN_ROW, leaves[state * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE
         last_edge = trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] - 1
@@ -193,6 +213,14 @@ def make_row(t: Any, q: Any) -> Any:
             # The subtree ends where that of the next edge begins. Most have one node: no summary is read for these.
             behind = edges[e + 1] >> 8 if e < last_edge else behind_node
             is_tip = behind == child + 1
+            still_in_words = 0
+            if in_words and room >= 0:
+                b = edge & 255
+                # Within a character, whose first byte was of a word group, the byte does not matter.
+                if (groups >> contents[CONTENTS_GROUPS + b] & 1 or 128 <= b < 192) and (b < 128 or room == HEIGHT):
+                    if is_tip or holds_words_only(t, e, found, room, beyond):
+                        continue
+                    still_in_words = IN_WORDS
             if in_row and safe > 0 and edge & 255 != 34:
                 if is_tip:
                     continue
@@ -244,7 +272,7 @@ def make_row(t: Any, q: Any) -> Any:
                 height = below[summary + BELOW_HEIGHT] & HEIGHT
                 longest = max(longest, (count & (ESCAPED - 1)) + height + most_needed)
                 count |= IN_ROW
-            if not is_done and count & IN_ROW == 0:
+            if not is_done and count & IN_ROW == 0 and not still_in_words:
                 first, stop = trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]
                 for i in range(first, stop):
                     token = tokens[ENTRY_W * i + ENTRY_TOKEN]
@@ -261,7 +289,7 @@ def make_row(t: Any, q: Any) -> Any:
                 top += 1
                 at = end_of_temp - VISIT_W * top
                 temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
-                temp[at + DESCENT_CHARACTERS], temp[at + VISIT_END] = count, behind
+                temp[at + DESCENT_CHARACTERS], temp[at + VISIT_END] = count | still_in_words, behind
     if leaves[q * LEAF_W + LEAF_ROW] >= 0:  # only the exits were requested
         return n_exits
     if is_free_row:
@@ -362,23 +390,37 @@ def make_suffix_trie(t: Any, q: Any, n_exits: Any, budget: Any) -> Any:
             if first < stop:
                 low, high = min(low, edges[first] & 255), max(high, edges[stop - 1] & 255)
             at += MERGED_W
+        # The children by byte, those of one byte in the order of the list: a counting sort, at the end of the scratch.
+        counted = end_of_temp - 256
+        if write + 1 > counted:
+            return TABLE_IS_FULL
         for b in range(low, high + 1):
-            first = write
-            k = read
-            while temp[k] >= 0:
-                child = find_child(t, temp[k], b)
-                if child >= 0:
-                    if write + 3 > end_of_temp:
-                        return TABLE_IS_FULL
-                    temp[write + MERGED_NODE], temp[write + MERGED_CHARACTERS] = child, temp[k + MERGED_CHARACTERS]
-                    write += MERGED_W
-                k += MERGED_W
-            if write > first:
+            temp[counted + b] = 0
+        k, total = read, 0
+        while temp[k] >= 0:
+            for e in range(trie[TRIE_W * temp[k] + TRIE_FIRST_EDGE], trie[TRIE_W * (temp[k] + 1) + TRIE_FIRST_EDGE]):
+                temp[counted + (edges[e] & 255)] += 1
+                total += 1
+            k += MERGED_W
+        if write + MERGED_W * total + 256 > counted:
+            return TABLE_IS_FULL
+        for b in range(low, high + 1):
+            count = temp[counted + b] + 0
+            if count > 0:
+                temp[counted + b] = write
+                write += MERGED_W * count
                 temp[write] = -1
                 write += 1
                 edges[n_edges] = queued << 8 | b
                 n_edges += 1
                 queued += 1
+        k = read
+        while temp[k] >= 0:
+            for e in range(trie[TRIE_W * temp[k] + TRIE_FIRST_EDGE], trie[TRIE_W * (temp[k] + 1) + TRIE_FIRST_EDGE]):
+                place = temp[counted + (edges[e] & 255)] + 0
+                temp[place + MERGED_NODE], temp[place + MERGED_CHARACTERS] = edges[e] >> 8, temp[k + MERGED_CHARACTERS]
+                temp[counted + (edges[e] & 255)] = place + MERGED_W
+            k += MERGED_W
         read = at + 1
         node += 1
     trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_FIRST_TOKEN] = n_edges, n_tokens

@@ -30,6 +30,7 @@ from ..kernels.entry_points import (
     build_trie,
     expand_leaf,
     expand_leaves,
+    fill_contents,
     find_unexpanded,
     hash_row,
     intern_leaf,
@@ -39,6 +40,7 @@ from ..kernels.entry_points import (
     publish_word,
     write_dfa_block,
 )
+from .byte_groups import BYTE_GROUPS
 from .learned_row_cache import LearnedRowCache
 from .learned_rows import NAME_BYTES, OVER_BUDGET
 from .lexeme_table_cache import LexemeTableCache
@@ -110,6 +112,7 @@ class MaskTable:
         self.trie_names: dict[int, bytes] = {}  # by root
         self.machine_keys: dict[int, tuple[bytes, int]] = {}  # key of the language, and mode
         nodes = int(vocabulary.offsets[-1]) + 2
+        contents = at.CONTENTS_ROWS + at.CONTENT_ROWS * self.words
         filled = defaultdict(int, {slot: len(array) for slot, array in (stored or {}).items()})
         self.arrays: dict[int, NDArray[np.int32]] = {
             at.TABLE: np.zeros(at.HEAD_W, np.int32),
@@ -129,6 +132,7 @@ class MaskTable:
             at.BLOB: np.frombuffer(bytes(vocabulary.blob) + bytes(-len(vocabulary.blob) % 4 + 4), np.int32),
             at.OFFSETS: vocabulary.offsets,
             at.BELOW: reserve_table(at.BELOW_W * nodes, filled[at.BELOW]),
+            at.CONTENTS: reserve_table(contents, contents),
             at.LEX_ROOTS: np.full(at.LEX_CHAINS, -1, np.int32),
             at.LEX_READERS: reserve_table(LEX_READERS * at.READER_W),
             at.LEX_CLASSES: reserve_table(16 * LEX_READERS * at.CLASS_W),
@@ -178,6 +182,7 @@ class MaskTable:
                 at.TRIE_END: self.arrays[at.TRIE_END][0],  # of the root: the number of nodes of the main trie
                 at.BELOW: at.BELOW_W * self.arrays[at.TRIE_END][0],
                 at.BY_LENGTH: counts[at.N_BY_LENGTH],
+                at.CONTENTS: at.CONTENTS_ROWS + at.CONTENT_ROWS * self.words,
             }
             return {slot: self.arrays[slot][: int(length)].copy() for slot, length in used.items()}
 
@@ -189,9 +194,11 @@ class MaskTable:
         self.arrays[at.LEAF_HASH][slots[states]] = states + 1
 
     def _build_trie(self, vocabulary: Vocabulary) -> None:
-        """Build the trie of all tokens."""
+        """Build the trie of all tokens, and their rows by the bytes that they have."""
         if build_trie(self.address, order_tokens(vocabulary.blob, vocabulary.offsets)) < 0:
             raise AssertionError("the trie of a vocabulary has no more nodes than its tokens have bytes")
+        self.arrays[at.CONTENTS][at.CONTENTS_GROUPS : at.CONTENTS_GROUPS + 256] = BYTE_GROUPS
+        fill_contents(self.address)
 
     # ---- requests of the kernels ----------------------------------------------------------------------------
 

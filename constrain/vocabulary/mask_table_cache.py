@@ -29,7 +29,7 @@ LEAST_TOKENS = 2_048
 """Smaller vocabularies are prepared faster than a file is read."""
 MOST_FILES = 8
 MOST_BYTES = 384 << 20
-"""Most bytes of all files. The most recently written files are retained; each has about 11 MB for 128,000 tokens."""
+"""Most bytes of all files. The most recently written files are retained; each has about 14 MB for 128,000 tokens."""
 HEAD = 4096
 """Most bytes that are searched for the end of the first line."""
 

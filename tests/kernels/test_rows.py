@@ -1,14 +1,16 @@
 """Rows and suffix tries of leaf states, against advancing every token byte by byte.
 
 A row is made by a walk that skips whole subtrees where nothing is refused, and begins as the row of any string where
-hardly anything is; here each token goes through the leaf's transitions alone.
+hardly anything is, or as that of the tokens of some groups of bytes; here each token goes through the leaf's
+transitions alone.
 """
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
-from constrain import Vocabulary
+from constrain import ConstrainError, Vocabulary
 from constrain.frontends.regex import to_dfa
 from constrain.kernels import layout as at
 from constrain.vocabulary.mask_table import MaskTable
@@ -18,10 +20,13 @@ PIECES = [
     "é".encode(), "漢".encode(), b"\xe6\xbc", b"\xa2", b"ab", b"deadbeef", b"0123456789abcdef", b"x" * 9, b" " * 40,
     b'a"', b'",', b'":', b'ab": "', b'\\"', b'\\""', b"x@y.z", b'x@y.z",', b"/api/", b'/api/x"', b'0123456789abcdef"',
     b"\x01", b"\xff", b'xxxxxxxxx"', b"x" * 9 + b"@" + b"x" * 9, b"\\u00e9", b'\\u0022"', "éé漢".encode(),
+    b"\xc2\xa0", "\u00a0a".encode(),
 ]  # fmt: skip
 PATTERNS = [
     ".*", ".*@.*", ".*[0-9a-f]{16}.*", "(?!.*[0-9a-f]{16}).*", "/api/.*", "[a-z]+", "(?!.*x{12}).*", ".{0,20}", "[^/]*",
-    "(?!.*[@/]).*", "(?s:.)*é(?s:.)*", "a|b.*", "(?!.* {30}).*", "x*",
+    "(?!.*[@/]).*", "(?s:.)*é(?s:.)*", "a|b.*", "(?!.* {30}).*", "x*", "[a-f0-9]{8}-[a-f0-9]{4}", "[a-zé漢]{2,9}@x?",
+    "[^a]{3}", ".{2}x.*", "[ab]{4}([b-x]|é)*", "[^\\s]+", "([a-z]+/)*", "[b-y]{17}.*", "[^\\u2028]*",
+    "[\\u0100-\\uffff]*", "[^\\u3042é]*",
 ]  # fmt: skip
 
 
@@ -65,6 +70,61 @@ def test_a_row_holds_the_tokens_that_stay_inside(pattern: str, mode: int) -> Non
             trie, tokens = table.arrays[at.TRIE], table.arrays[at.TRIE_TOKENS]
             leaving = set(tokens[2 * trie[2 * first + 1] : 2 * trie[2 * last + 1] : 2].tolist())
             assert leaving == {t for t, (_, closed) in enumerate(taken) if closed is not None}, (pattern, state)
+
+
+CLASSES = st.sampled_from(
+    [
+        "[a-z]",
+        "[a-f0-9]",
+        "[^/]",
+        "[^\\s]",
+        "x",
+        "é",
+        "[ab@]",
+        ".",
+        "[-_.]",
+        "[é-漢]",
+        "[A-Za-z]",
+        "[^\\u2028]",
+        "[1-5]",
+    ]
+)
+COUNTS = st.sampled_from(["", "*", "+", "?", "{2}", "{1,3}", "{0,18}"])
+PARTS = st.lists(st.tuples(CLASSES, COUNTS).map("".join), min_size=1, max_size=3).map("".join)
+TOKENS = st.lists(
+    st.lists(st.sampled_from([*'abfxyzAZ059@/-_. "\\\n', "é", "漢", "\u2028", "\u00a0"]), max_size=7).map(
+        lambda characters: "".join(characters).encode()
+    )
+    | st.binary(max_size=3),
+    max_size=40,
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(PARTS, min_size=1, max_size=2).map("|".join), TOKENS, st.data())
+def test_rows_of_any_patterns_and_vocabularies(pattern: str, pieces: list[bytes], data: st.DataObject) -> None:
+    """The same of drawn patterns and tokens, some of which begin or end within a character, in states on the way."""
+    pieces = sorted({*pieces, *(bytes([byte]) for byte in b'abx0@/"'), "漢".encode()} - {b""})
+    table = MaskTable(Vocabulary.from_tokens([*pieces, None], (len(pieces),)))
+    try:
+        state = table.start(to_dfa(pattern), at.JSON_STRING)
+    except ConstrainError:
+        return
+    for _ in range(4):
+        table.expand(state)
+        record = table.arrays[at.LEAVES][state * at.LEAF_W : (state + 1) * at.LEAF_W]
+        if record[at.LEAF_ROW] != -2:
+            table.row(state)
+            row = table.arrays[at.ROWS][record[at.LEAF_ROW] * table.words :][: table.words]
+            taken = [followed(table, state, piece) for piece in pieces]
+            assert [bool(row[t >> 5] >> (t & 31) & 1) for t in range(len(pieces))] == [inside for inside, _ in taken]
+            needs = [needed(table, state, piece) for piece in pieces]
+            assert record[at.LEAF_LONGEST] >= max([need for need in needs if need < float("inf")], default=0)
+        following = table.arrays[at.LEAF_NEXT][256 * state : 256 * state + 256]
+        live = sorted(set(following[following >= 0].tolist()))
+        if not live:
+            return
+        state = data.draw(st.sampled_from(live))
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
