@@ -24,7 +24,7 @@ def measure_slowly(text: str) -> int:
     for character in bare:
         level += (character in "[{") - (character in "]}")
         most = max(most, level)
-    return -1 - most if re.search(r"\d{%d}" % (MOST_DIGITS + 1), bare) else most
+    return -1 - most if re.search(rf"\d{{{MOST_DIGITS + 1}}}", bare) else most
 
 
 @settings(deadline=None)
