@@ -47,6 +47,7 @@ from ..reading.name_summaries import (
     OBJECT_BITS,
     ONE_OF,
     OTHER,
+    REFERENCE,
     TYPE,
     NameSummary,
     summaries_of_draft,
@@ -210,16 +211,21 @@ class DocumentRules(ValueEmitter, CodedRules):
             return None
         cells, leaves, parent = list[int](), list[int](), id(raw)
         places: dict[Any, int] = {}  # of values in place, by the name of a type or the id of a node
-        summaries, scalars, place_rule = self._summaries, parts.scalars, program.place_rule
+        summaries, scalars, named, place_rule = self._summaries, parts.scalars, self._named, program.place_rule
         for name, one in properties.items():
-            kind = one["type"] if one.__class__ is dict and summaries[tuple(one)][IS_TYPE] else None
-            if kind.__class__ is str and kind in scalars:  # as most
-                place = places.get(kind)
-                if place is None:
-                    node = scalars[kind]
-                    place = places[kind] = self._place_node(node, leaves, places, program)
-                cells.append(place)
-                continue
+            if one.__class__ is dict:
+                summary = summaries[tuple(one)]
+                bits, _, _, is_type, _ = summary
+                if is_type and (kind := one["type"]).__class__ is str and kind in scalars:
+                    place = places.get(kind)
+                    if place is None:
+                        place = places[kind] = self._place_node(scalars[kind], leaves, places, program)
+                    cells.append(place)
+                    continue
+                if bits & HOLDS_PARTS and not bits & REFERENCE:  # what `_value` would find out
+                    rule = named.get(id(one)) or self.rule_of(one, parent, ("properties", name), summary)
+                    cells.append(place_rule(rule))
+                    continue
             node = self._value(one, parent, ("properties", name))
             if isinstance(node, Rule):
                 cells.append(place_rule(node))
@@ -328,15 +334,16 @@ class DocumentRules(ValueEmitter, CodedRules):
 
     def rule_of(self, raw: dict[str, Any], parent: int, names: tuple[str, ...], summary: NameSummary) -> Rule:
         """Return the rule of a raw subschema that is no reference."""
-        number = id(raw)
+        number, bits = id(raw), summary[0]
         key: Any = number
-        if not summary.bits & HOLDS_PARTS:
-            values = [raw[name] for name in summary.asserted]
+        if not bits & HOLDS_PARTS:
+            values = [*map(raw.__getitem__, summary.asserted)]
             if PLAIN.issuperset(map(type, values)):
                 key = (summary.asserted, *values)
         rule = self._named.get(key)
         if rule is None:
-            bits = summary.bits | OTHER if number in self._undecided else summary.bits
+            if number in self._undecided:
+                bits |= OTHER
             self._places[number] = raw, parent, names, bits
             rule = self._named[key] = Rule(number)
         return rule
