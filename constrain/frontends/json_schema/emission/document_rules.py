@@ -37,13 +37,15 @@ from ..core.subschema_table import PlainSubschema
 from ..core.whitespace import Spacing, surround_root
 from ..objects.object_members import MAKE_PROPERTY, NONE
 from ..reading.document_inspection import Inspection
-from ..reading.keywords import Keyword
 from ..reading.name_summaries import (
     ANY_OF,
     ARRAY_BITS,
     ASSERTIONS,
     ENUM,
+    FORMAT,
     ITEMS,
+    MAX_LENGTH,
+    MIN_LENGTH,
     OBJECT_BITS,
     ONE_OF,
     OTHER,
@@ -305,12 +307,11 @@ class DocumentRules(ValueEmitter, CodedRules):
             target = self._follow(raw["$ref"])
             raw, parent, names = target.raw, FOLLOWED, (target.pointer,)
         summary = self._summaries[tuple(raw)]
-        rows = summary.rows
-        if not rows:
+        if not summary.rows:
             return ANY_VALUE
         if undecided and id(raw) in undecided:
             return self.rule_of(raw, parent, names, summary)
-        if summary.may_be_types and (summary.is_type or not any(map(self._asserts, rows, repeat(raw)))):
+        if summary.may_be_types and (summary.is_type or not self._asserts_of_texts(raw, summary.bits)):
             types = _read_types(raw["type"]) if "type" in raw else BRACKETS
             if not types & BRACKETS:
                 return self._parts.scalars[types]
@@ -324,13 +325,13 @@ class DocumentRules(ValueEmitter, CodedRules):
             target = references.resolve(target.raw["$ref"], references.main, "")
         return target
 
-    def _asserts(self, row: Keyword, raw: dict[str, Any]) -> bool:
-        """Return whether a keyword of text, if it is one, asserts something."""
-        if row.name == "minLength":
-            return bool(raw["minLength"])
-        if row.name == "format":
-            return self.style.formats != "annotate" and raw["format"] in FORMATS
-        return row.name == "maxLength"
+    def _asserts_of_texts(self, raw: dict[str, Any], bits: int) -> bool:
+        """Return whether keywords of texts with these bits, the only ones besides `type`, assert something."""
+        return (
+            bits & MAX_LENGTH != 0
+            or (bits & MIN_LENGTH != 0 and raw["minLength"] != 0)
+            or (bits & FORMAT != 0 and self.style.formats != "annotate" and raw["format"] in FORMATS)
+        )
 
     def rule_of(self, raw: dict[str, Any], parent: int, names: tuple[str, ...], summary: NameSummary) -> Rule:
         """Return the rule of a raw subschema that is no reference."""
