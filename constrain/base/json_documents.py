@@ -38,7 +38,7 @@ BYTES = 64
 """Characters of a document for each unit of `Limits.work`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class LoadedDocument:
     """A document that `load_document` has returned; given to it again it is not parsed or checked a second time.
 
@@ -54,19 +54,29 @@ class LoadedDocument:
 
     @classmethod
     def of(
-        cls, schema: Any, limits: Limits = Limits(), bound: Callable[[str, int], int] | None = None
+        cls, schema: Any, limits: Limits = Limits(), measure: Callable[[str], int | None] | None = None
     ) -> LoadedDocument:
-        """Load a document. `bound` takes the place of `bound_levels`."""
+        """Load a document.
+
+        `measure` returns the levels of a text, or -1 minus these if an integer in it may have more than MOST_DIGITS
+        digits, or None for a text that it cannot measure.
+        """
         if not isinstance(schema, str):
             return cls(load_document(schema, limits))
-        count = schema.count("[") + schema.count("{")
-        if count <= FEW_BRACKETS and count <= limits.nesting:
-            levels = count
+        levels = limits.nesting + 1
+        has_short_numbers = len(schema) <= MOST_DIGITS
+        if has_short_numbers:
+            levels = schema.count("[") + schema.count("{")
+        if levels > FEW_BRACKETS or levels > limits.nesting:
+            measured = None if measure is None else measure(schema)
+            if measured is None:
+                levels = bound_levels(schema, limits.nesting)
+            else:
+                levels, has_short_numbers = (measured, True) if measured >= 0 else (-1 - measured, False)
+        if has_short_numbers and levels <= limits.nesting:
             document = _parse_usual_object(schema)
             if document is not None:
                 return cls(document, levels, schema)
-        else:
-            levels = (bound or bound_levels)(schema, limits.nesting)
         return cls(_check_kind(_parse_json(schema, limits, levels)), levels, schema)
 
     def nests_deeper(self, levels: int) -> bool:
@@ -330,8 +340,8 @@ def _parse_json(source: str, limits: Limits, levels: int) -> Any:
 
 
 def _parse_usual_object(source: str) -> dict[str, Any] | None:
-    """Return an object without white space around it whose integers are certainly short; None for any other text."""
-    if source[:1] != "{" or len(source) > MOST_DIGITS:
+    """Return an object without white space around it, whose integers are short; None for any other text."""
+    if source[:1] != "{":
         return None
     try:
         document, end = SCAN_ONCE(source, 0)

@@ -146,6 +146,7 @@ def explain_keywords(function: F) -> F:
     names = frozenset(signature.parameters)
     by_place = [one for one in takes if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     needed = [(k, one.name) for k, one in enumerate(by_place) if one.default is one.empty and one.name in EXAMPLES]
+    enough = max([0, *(place + 1 for place, _ in needed)])  # arguments by place that are all that is needed
     name = function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)
@@ -160,7 +161,7 @@ def explain_keywords(function: F) -> F:
                 f"{name}() takes {' and '.join(known)} by position, and got {more} arguments: "
                 f"give the others by name, such as {next(iter(names.difference(known)), known[-1])}="
             )
-        for place, one in needed:
+        for place, one in needed if len(arguments) < enough else ():
             if place >= len(arguments) and one not in keywords:
                 raise TypeError(f"{name}() needs {one}: give {EXAMPLES[one]}")
         return function(*arguments, **keywords)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Set
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from functools import lru_cache, wraps
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -97,26 +97,24 @@ class WorkBudget:
 _current: ContextVar[WorkBudget | None] = ContextVar("constrain_work_budget", default=None)
 
 
-class work_budget:
+class work_budget(WorkBudget):
     """Run the block under a budget of `limit` units, or under the active budget if there is one.
 
     `total` is Limits.work, for the error message, if `limit` is a part of it. `before` are cached results that are
     free. (A class, named as a function: a generator takes three times as long, and compiles enter many.)
     """
 
-    __slots__ = ("_made", "_token")
+    __slots__ = ("_token",)
 
-    def __init__(self, limit: int, total: int | None = None, before: Set[tuple[object, ...]] = frozenset()) -> None:
-        self._made = WorkBudget(limit, total, before) if _current.get() is None else None
+    _token: Token[WorkBudget | None] | None
 
     def __enter__(self) -> WorkBudget:
-        if self._made is None:
-            return cast(WorkBudget, _current.get())
-        self._token = _current.set(self._made)
-        return self._made
+        active = _current.get()
+        self._token = _current.set(self) if active is None else None
+        return self if active is None else active
 
     def __exit__(self, *error: object) -> None:
-        if self._made is not None:
+        if self._token is not None:
             _current.reset(self._token)
 
 
@@ -128,11 +126,6 @@ def use_budget(budget: WorkBudget) -> Iterator[WorkBudget]:
         yield budget
     finally:
         _current.reset(token)
-
-
-def has_budget() -> bool:
-    """Return whether a budget is active."""
-    return _current.get() is not None
 
 
 def spend_work(units: int, construction: str) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from operator import attrgetter
@@ -19,7 +18,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
 from ..base.errors import check_type, describe_value, shorten_text
-from ..base.json_documents import LoadedDocument, References, bound_levels, plain_document
+from ..base.json_documents import MOST_DIGITS, LoadedDocument, References, plain_document
 from ..base.keyword_names import explain_keywords
 from ..base.options import Limits, Style
 from ..base.work import WorkBudget, work_budget
@@ -37,7 +36,7 @@ from ..forms.source_readers import (
 )
 from ..forms.sources import LarkText, grammar as grammar_form
 from ..grammar.nodes import Grammar
-from ..kernels.entry_points import count_levels
+from ..kernels.entry_points import measure_text
 from ..program.program import Program
 from ..vocabulary.special_tokens import TokenSymbols
 from ..vocabulary.vocabulary import Vocabulary
@@ -323,7 +322,7 @@ def _make_program(
     messages: tuple[str, ...] = ()
     loaded, grammar = source, None
     if len(source) == 1 and "schema" in source:  # It is parsed once, for the warnings and for the Grammar.
-        document = LoadedDocument.of(source["schema"], limits, _bound_levels)
+        document = LoadedDocument.of(source["schema"], limits, _measure_text)
         grammar = plain_schema_grammar(document, style, references, limits)
         if grammar is None:
             loaded = {"schema": document}
@@ -349,11 +348,12 @@ def _make_program(
     return program, messages, is_large
 
 
-def _bound_levels(text: str, most: int) -> int:
-    """Return what `bound_levels` does. A kernel counts where it can."""
-    with suppress(UnicodeEncodeError):
-        return count_levels(text.encode())
-    return bound_levels(text, most)
+def _measure_text(text: str) -> int | None:
+    """Return what `LoadedDocument.of` wants to know of a text, by a kernel."""
+    try:
+        return measure_text(text.encode(), MOST_DIGITS)
+    except UnicodeEncodeError:
+        return None
 
 
 def _make_form_key(form: Form, vocabulary: Vocabulary, style: Style, limits: Limits) -> bytes | None:

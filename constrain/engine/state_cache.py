@@ -221,7 +221,7 @@ class StateCache(GuardedSets):
         empty[at.CLOSURES], empty[at.WORKER] = head[at.CLOSURES], head[at.WORKER]
         empty[at.MOST_STEPS], empty[at.MAY_LACK] = min(self.work, MOST_STEPS), bool(self.vocabulary.missing_bytes)
         block.cleared_view[:] = block.image_view
-        if not program.code[program.entry]:  # It is needed at once: save the kernel a request.
+        if not program.is_started:  # It is needed at once: save the kernel a request.
             program.link_start()
         head[at.ENTRY] = program.entry
         self._generation = program.generation

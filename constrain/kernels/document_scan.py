@@ -95,28 +95,25 @@ from .document_scan_layout import (
     UNKNOWN_NAME,
 )
 from .jit.compilation import entry, inlined
+from .json_texts import (
+    BACKSLASH,
+    CLOSE_LIST,
+    CLOSE_OBJECT,
+    COMMA,
+    OPEN_LIST,
+    OPEN_OBJECT,
+    QUOTE,
+    find_quote,
+    skip_number,
+    skip_space,
+    skip_value,
+)  # fmt: skip
 
 READ64 = types.Array(types.int64, 1, "C", readonly=True)
-QUOTE, BACKSLASH, COMMA, MINUS, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT = 34, 92, 44, 45, 91, 93, 123, 125
+MINUS = 45
 LETTER_F, LETTER_N, LETTER_T, LETTER_U = 102, 110, 116, 117
 UNBOUNDED = 1 << 62
 NO_INTEGER = 1 << 61
-
-
-@inlined("int64(uint8[:], int64)")
-def skip_space(text: Any, p: Any) -> Any:
-    """Return the position of the next character that is not white space."""
-    while p < text.size and (text[p] == 32 or 9 <= text[p] <= 13):
-        p += 1
-    return p
-
-
-@inlined("int64(uint8[:], int64)")
-def find_quote(text: Any, p: Any) -> Any:
-    """Return the position of the quote that closes a string whose content begins at p."""
-    while p < text.size and text[p] != QUOTE:
-        p += 2 if text[p] == BACKSLASH else 1
-    return p
 
 
 @inlined("boolean(uint8[:], int64, int64)")
@@ -127,46 +124,6 @@ def has_escape(text: Any, p: Any, end: Any) -> Any:
             return True
         p += 1
     return False
-
-
-@inlined("int64(uint8[:], int64)")
-def skip_value(text: Any, p: Any) -> Any:
-    """Return the position after the value at p."""
-    level = 0
-    while p < text.size:
-        c = text[p]
-        if c == QUOTE:
-            p = find_quote(text, p + 1) + 1
-        elif c == OPEN_LIST or c == OPEN_OBJECT:
-            level += 1
-            p += 1
-        elif c == CLOSE_LIST or c == CLOSE_OBJECT:
-            if level == 0:
-                return p
-            level -= 1
-            p += 1
-        elif c == COMMA:
-            if level == 0:
-                return p
-            p += 1
-            continue
-        else:
-            p += 1
-            continue
-        if level == 0:
-            return p
-    return p
-
-
-@inlined("int64(uint8[:], int64)")
-def skip_number(text: Any, p: Any) -> Any:
-    """Return the position after the number or the word at p."""
-    while p < text.size:
-        c = text[p]
-        if c == COMMA or c == CLOSE_LIST or c == CLOSE_OBJECT or c == 32 or 9 <= c <= 13:
-            return p
-        p += 1
-    return p
 
 
 @inlined("int64(uint8[:], int64, int64)")
@@ -303,23 +260,6 @@ def is_plain_frame(text: Any, frame: Any, f: Any, names: Any, table: Any) -> Any
                 return False
             last = names[record + 3]
     return True
-
-
-@entry([types.int64(READ_BYTES)], releases_gil=False)
-def count_levels(text: Any) -> Any:
-    """Return the greatest number of open brackets outside strings, which are the levels of a JSON text."""
-    level, most, p = 0, 0, 0
-    while p < text.size:
-        c = text[p]
-        if c == QUOTE:
-            p = find_quote(text, p + 1)
-        elif c == OPEN_LIST or c == OPEN_OBJECT:
-            level += 1
-            most = max(most, level)
-        elif c == CLOSE_LIST or c == CLOSE_OBJECT:
-            level -= 1
-        p += 1
-    return most
 
 
 @entry([types.int64(READ_BYTES, READ_BYTES, READ64, types.int64[::1])], releases_gil=False)

@@ -21,7 +21,7 @@ note_array: Callable[[int, int], int] = find_function("matcher_calls.note_array"
 count_positions: Callable[[int, int, int, int], int] = find_function("matcher_calls.count_positions")
 count_new: Callable[[int, int, int, int], int] = find_function("matcher_calls.count_new")
 publish_word: Callable[[int, int, int], int] = find_function("shared_words.publish_word")
-count_levels: Callable[[Array], int] = find_function("document_scan.count_levels")  # uint8
+measure_text: Callable[[Array, int], int] = find_function("json_texts.measure_text")  # uint8
 scan_document: Callable[[Array, Array, Array, Array], int] = find_function(
     "document_scan.scan_document"
 )  # uint8, uint8, int64, int64

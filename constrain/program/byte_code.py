@@ -10,9 +10,9 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Set
+from collections.abc import Callable, Collection, Iterator, Set
 from itertools import accumulate, islice
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from ..kernels import layout as at
 from ..lalr.parser_code import Parser
 from ..lalr.shortest_suffix import ShortestSuffixes
 
-__all__ = ["Bind", "ByteCode", "FirstLeaves", "LayoutCode", "Leaf", "LeafKey"]
+__all__ = ["Bind", "ByteCode", "FirstCode", "LayoutCode", "Leaf", "LeafKey", "NO_CODE"]
 
 Leaf = tuple[Dfa | NumberLanguage, int]
 """A leaf: the Dfa over characters and the mode (`layout.UTF8`, `JSON_STRING`, ...) that encodes them."""
@@ -46,20 +46,44 @@ LONG = 1 << 5
 """Length in bytes from which a string block is widened to words with numpy."""
 
 
-class FirstLeaves(NamedTuple):
-    """Leaves that a Program has from the start, since it will most likely need them, and their numbers."""
+class FirstCode:
+    """What Programs of many Grammars begin with, since they have the same start and will most likely need these leaves.
 
-    leaves: tuple[Leaf, ...]
-    numbers: dict[LeafKey, int]
+    Until a Program begins with it, leaves can be added as to a Program: by `leaf`, or with the code of a layout
+    (`object_code.add_first_layout`). `ByteCode.extract_first_code` adds code.
 
-    @classmethod
-    def of(cls, leaves: Iterable[Leaf]) -> FirstLeaves:
-        """Number some leaves."""
-        by_key = {(language.key, mode): (language, mode) for language, mode in leaves}
-        return cls(tuple(by_key.values()), {key: number for number, key in enumerate(by_key)})
+    Attributes
+    ----------
+    leaves : list of Leaf
+        The leaves.
+    numbers : dict of LeafKey to int
+        Their numbers.
+    layouts : dict
+        The code of layouts with no other leaves, by their id, with them.
+    words : array of int32
+        The code of the rules of `links`, with the cells of `targets`.
+    cells, targets, links
+        As in a ByteCode.
+    """
+
+    def __init__(self) -> None:
+        self.leaves: list[Leaf] = []
+        self.numbers: dict[LeafKey, int] = {}
+        self.layouts: dict[int, tuple[Layout, LayoutCode]] = {}
+        self.words = array("i", (at.END,))  # at address `layout.RETURN`
+        self.cells: dict[object, int] = {}
+        self.targets: dict[int, Node] = {}
+        self.links: list[int] = []
+
+    def leaf(self, language: Dfa | NumberLanguage, mode: int) -> int:
+        """Return the number of a leaf."""
+        number = self.numbers.setdefault((language.key, mode), len(self.leaves))
+        if number == len(self.leaves):
+            self.leaves.append((language, mode))
+        return number
 
 
-NO_LEAVES = FirstLeaves((), {})
+NO_CODE = FirstCode()
 
 
 class _CellKeys(NodeVisitor[tuple[object, ...]]):
@@ -102,6 +126,8 @@ class ByteCode(ABC):
     work : int
         Work budget (see `constrain.base.work`); linking one rule may take a share of it regardless of earlier work,
         unless the budget of a compile is active.
+    is_started : bool
+        Whether `Program.link_start` has been called, or need not be.
     paid : set
         Cached results that the compile of a large source has already paid for.
     generation : int
@@ -109,6 +135,7 @@ class ByteCode(ABC):
     """
 
     work = Limits().work
+    is_started = True
 
     def __init__(self, grammar: Grammar, bind: Bind | None = None, lock: threading.RLock | None = None) -> None:
         self.grammar = grammar
@@ -117,23 +144,25 @@ class ByteCode(ABC):
         self.code: NDArray[np.int32] = np.empty(FIRST_CAPACITY, np.int32)
         self._viewed, self._code_view = self.code, self.code.data  # the array that `_publish` wrote to last
         self.used = 0
-        self.words = array("i", (at.END,))  # at address `layout.RETURN`
-        first: FirstLeaves = getattr(grammar.rules, "first_leaves", NO_LEAVES)
+        first: FirstCode = getattr(grammar.rules, "first_code", NO_CODE)
+        self.words = first.words[:]
         self.leaves: list[Leaf] = [*first.leaves]
-        self.links: list[int] = []
+        self.links: list[int] = [*first.links]
+        self.is_started = False
         self.on_link: Callable[[], None] | None = None
         self.generation = 0
         self.lock = threading.RLock() if lock is None else lock
         self.parsers: dict[int, Parser] = {}  # by the address of their block
-        self.layouts: dict[int, tuple[Layout, LayoutCode]] = {}  # the code of layouts by their id, with them
+        self.layouts = first.layouts.copy()  # the code of layouts by their id, with them
         self._endings: dict[int, ShortestSuffixes] = {}
         self._leaf_numbers = first.numbers.copy()
-        self._cells: dict[object, int] = {}
-        self._targets: dict[int, Node] = {}
+        self._cells = first.cells.copy()
+        self._targets = first.targets.copy()
         self._within: set[int] = set()
         self.paid: Set[tuple[object, ...]] = frozenset()
         self._nullable: NullableNodes | None = None
-        self.entry = self.cell(grammar.start)
+        start = grammar.start
+        self.entry = self.place_rule(start) if isinstance(start, Rule) else self.cell(start)
         self._publish()
         self.register_for_forks()
 
@@ -157,6 +186,18 @@ class ByteCode(ABC):
             self._cells[key] = found
         return found
 
+    def place_rule(self, rule: Rule) -> int:
+        """Return what `cell` does for a rule."""
+        known = self._cells
+        key = ("rule", rule.name, False)
+        place = known.get(key)
+        if place is None:
+            place = len(self.words)
+            self.words.extend((0, len(known)))
+            self._targets[place] = rule
+            known[key] = place
+        return place
+
     def place_values(
         self, nodes: list[Node], find_leaf: Callable[[Node, ByteCode], int | None]
     ) -> tuple[list[int], list[int]]:
@@ -165,28 +206,34 @@ class ByteCode(ABC):
         `find_leaf` returns how a node that is no Rule is written in place, or None if it has a cell.
         """
         cells, leaves, places = list[int](), list[int](), dict[int, int]()
-        known, targets, words = self._cells, self._targets, self.words
         for node in nodes:
-            if type(node) is Rule:
-                key = ("rule", node.name, False)
-                place = known.get(key)
-                if place is None:  # what `cell` does, without a call for each
-                    place = len(words)
-                    words.extend((0, len(known)))
-                    targets[place] = node
-                    known[key] = place
+            if isinstance(node, Rule):
+                cells.append(self.place_rule(node))
             else:
-                place = places.get(id(node))
-                if place is None:
-                    leaf = find_leaf(node, self)
-                    if leaf is None:
-                        place = self.cell(node)
-                    else:
-                        leaves.append(leaf)
-                        place = -len(leaves)
-                    places[id(node)] = place
-            cells.append(place)
+                cells.append(self.place_node(node, leaves, places, find_leaf))
         return cells, leaves
+
+    def place_node(
+        self, node: Node, leaves: list[int], places: dict[int, int], find_leaf: Callable[[Node, ByteCode], int | None]
+    ) -> int:
+        """Return the place of a node that is no Rule, as `place_values` does; `places` are those by ids of nodes."""
+        place = places.get(id(node))
+        if place is None:
+            leaf = find_leaf(node, self)
+            if leaf is None:
+                place = self.cell(node)
+            else:
+                leaves.append(leaf)
+                place = -len(leaves)
+            places[id(node)] = place
+        return place
+
+    def extract_first_code(self) -> FirstCode:
+        """Return all code and leaves, for Programs of Grammars with the same start."""
+        first = FirstCode()
+        first.leaves, first.numbers, first.layouts = self.leaves, self._leaf_numbers, self.layouts
+        first.words, first.cells, first.targets, first.links = self.words, self._cells, self._targets, self.links
+        return first
 
     def cells(self) -> list[int]:
         """Return all rule cells referenced so far."""

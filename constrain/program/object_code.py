@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from itertools import accumulate, chain, islice
 from json.encoder import encode_basestring
 from operator import attrgetter
+from typing import Any
 
 from ..automata.dfa import Dfa
 from ..automata.listed_words import ListedWords
@@ -32,9 +33,12 @@ from ..kernels.object_request_layout import (
     THE_KEYS,
     THE_NAMES,
 )
-from .byte_code import ByteCode, LayoutCode, Leaf
+from .byte_code import ByteCode, FirstCode, LayoutCode, Leaf
 
-__all__ = ["MODES", "append_declared", "append_general_object", "append_object", "check_count", "list_layout_leaves"]
+__all__ = [
+    "MODES", "add_first_layout", "append_declared", "append_general_object", "append_object", "check_count",
+    "find_leaf", "join_names",
+]  # fmt: skip
 
 MOST_COUNT = (1 << 31) - 1
 MODES = {"utf8": at.UTF8, "json": at.JSON_INSIDE, "bytes": at.BYTES}
@@ -60,38 +64,50 @@ def append_object(node: Object, program: ByteCode) -> int:
     properties, others = node.properties, node.others
     if (node.excluded and others) or any(map(NEEDS, properties)) or (others and any(map(REQUIRED, others))):
         return append_general_object(node, program)
-    names, values, required = [*map(NAME, properties)], [*map(VALUE, properties)], bytes(map(REQUIRED, properties))
+    text = join_names([*map(NAME, properties)], node.escapes)
+    if text is None:
+        return append_general_object(node, program)
+    values, required = [*map(VALUE, properties)], bytes(map(REQUIRED, properties))
     for one in others:
         values.append(one.value)
+    cells, leaves = program.place_values(values, find_leaf)
     bounds = node.low, -1 if node.high is None else node.high
-    entry = append_declared(
-        names, required, values, [one.names for one in others], node.layout, node.order, node.escapes, program, bounds
+    classes = [one.names for one in others]
+    return append_declared(
+        text, required, cells, leaves, classes, node.layout, node.order, node.escapes, program, bounds
     )
-    return append_general_object(node, program) if entry is None else entry
+
+
+def join_names(names: list[str], escapes: str) -> str | None:
+    """Return names with a quote after each; None if JSON writes one of them in another way."""
+    text = "".join(names)
+    if '"' in text or (escapes != "any" and _is_escaped(text)):
+        return None
+    return '"'.join(names) + '"' if names else ""
 
 
 def append_declared(
-    names: list[str],
+    names: str,
     required: bytes,
-    values: list[Node],
+    cells: list[int],
+    leaves: list[int],
     classes: list[Dfa],
     layout: Layout,
     order: str,
     escapes: str,
     program: ByteCode,
     bounds: tuple[int, int] = (0, -1),
-) -> int | None:
-    """Append the code of an object with declared keys, and return its entry address; None if a name has to be escaped.
+) -> int:
+    """Append the code of an object with declared keys, and return its entry address.
 
-    `required` has a byte for each of `names`. `values` are theirs, then those of the classes of undeclared keys, of
-    which none must occur. `bounds` are those of the number of members, -1 if there is no upper one.
+    `names` are those that `join_names` returned, `required` has a byte for each. `cells` and `leaves` are the places of
+    their values, then of those of the classes of undeclared keys, of which none must occur
+    (`ByteCode.place_values`). `bounds` are those of the number of members, -1 if there is no upper one.
     """
-    text, is_spelled_in_any_way = "".join(names), escapes == "any"
-    if '"' in text or (not is_spelled_in_any_way and _is_escaped(text)):
-        return None
-    cells, leaves = program.place_values(values, _find_leaf)
-    layout_code = _layout_code(layout, program)
-    base, n, m, (low, high) = len(program.words), len(names), len(classes), bounds
+    known = program.layouts.get(id(layout))
+    layout_code = _layout_code(layout, program) if known is None else known[1]
+    base, n, m, (low, high) = len(program.words), len(required), len(classes), bounds
+    is_spelled_in_any_way = escapes == "any"
     excluded = NOTHING if not classes else THE_KEYS if is_spelled_in_any_way else THE_NAMES
     head = [  # in the order of `kernels.object_request_layout`
         base, n, m, order == "any", low, high, low > 0 or high >= 0, is_spelled_in_any_way, excluded,
@@ -101,7 +117,7 @@ def append_declared(
         head += (program.leaf(one, at.JSON_STRING), -1, not one.is_endless)
     request = array("i", [*head, *cells, *leaves])
     request += layout_code
-    octets = required + ('"'.join(names) + '"' if names else "").encode()
+    octets = required + names.encode()
     # Each name is written twice at most, and the colon with every member.
     most = FIXED_WORDS + 2 * len(octets) + (10 + layout_code[COLON] + MEMBER_WORDS) * (n + m) + len(request)
     output = array("i", bytes(4 * (most + LEAF_WORDS * len(leaves) + SORTING_PARTS * (n + m + 1) + 1)))
@@ -118,7 +134,7 @@ def _is_escaped(text: str) -> bool:
 def append_general_object(node: Object, program: ByteCode) -> int:
     """Append what `append_object` does, for any object. Keys may depend on each other, and classes be required."""
     values = [*[one.value for one in node.properties], *[one.value for one in node.others]]
-    cells, found = program.place_values(values, _find_leaf)
+    cells, found = program.place_values(values, find_leaf)
     leaves = [_leaf_code(leaf) for leaf in found]
     layout = iter(_layout_code(node.layout, program))
     sizes = list(islice(layout, LAYOUT_PARTS))
@@ -170,7 +186,7 @@ def _member_code(colon: list[int], places: list[int], cells: list[int], after: i
     return code
 
 
-def _find_leaf(value: Node, program: ByteCode) -> int | None:
+def find_leaf(value: Node, program: ByteCode) -> int | None:
     """Return how an object writes a value that needs no rule (see `kernels.object_request_layout`); None for others.
 
     Most values are plain strings and numbers, or one of some constants: all members with the same value share its
@@ -190,7 +206,7 @@ def _find_leaf(value: Node, program: ByteCode) -> int | None:
 
 
 def _leaf_code(leaf: int) -> list[int]:
-    """Return the code of what `_find_leaf` returns for a value, with a jump whose operand is not known yet."""
+    """Return the code of what `find_leaf` returns for a value, with a jump whose operand is not known yet."""
     code = [at.SET, leaf >> 2] if leaf & IS_BLOCK else [at.LEAF, leaf >> 2, 0, -1]
     return [*[34] * (leaf & IS_QUOTED), *code, at.JUMP, 0]
 
@@ -224,13 +240,19 @@ def _generate_layout(layout: Layout, program: ByteCode) -> LayoutCode:
     return code
 
 
-def _join_layout(layout: Layout, program: ByteCode) -> LayoutCode:
+def _join_layout(layout: Layout, program: ByteCode | FirstCode) -> LayoutCode:
     parts = [_space_code(part, program) for part in _layout_parts(layout)]
     return array("i", [*map(len, parts), *chain.from_iterable(parts)])
 
 
 def _layout_parts(layout: Layout) -> tuple[Node, ...]:
     return layout.open, layout.close, layout.comma, layout.colon, layout.empty
+
+
+def add_first_layout(layout: Layout, first: FirstCode) -> None:
+    """Add the leaves of a layout to those that Programs begin with, and its code, if it calls no rule."""
+    if list_layout_leaves(layout) is not None:
+        first.layouts[id(layout)] = layout, _join_layout(layout, first)
 
 
 def list_layout_leaves(layout: Layout) -> list[Leaf] | None:
@@ -248,7 +270,7 @@ def list_layout_leaves(layout: Layout) -> list[Leaf] | None:
     return list({(dfa.key, mode): (dfa, mode) for dfa, mode in leaves}.values())
 
 
-def _space_code(node: Node, program: ByteCode) -> list[int]:
+def _space_code(node: Node, program: Any) -> list[int]:
     """Return the code of white space and punctuation.
 
     That of literals, characters and sequences of these, which is all that styles have, is as `linker.RuleLinker`

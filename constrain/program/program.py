@@ -21,7 +21,7 @@ from itertools import count
 import numpy as np
 
 from ..base.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError
-from ..base.work import WorkBudget, has_budget, spend_work, work_budget
+from ..base.work import WorkBudget, active_budget, spend_work, work_budget
 from ..grammar.nodes import Grammar, Node, Object, Rule, Sequence
 from ..kernels.entry_points import address_of, list_near_calls, publish_word
 from .byte_code import Bind, ByteCode
@@ -58,7 +58,6 @@ class Program(ByteCode):
     def __init__(self, grammar: Grammar, bind: Bind | None = None, lock: threading.RLock | None = None) -> None:
         self._refused: dict[int, LimitError] = {}
         self._costs: LeastCosts | LimitError | None = None
-        self._near = np.empty(2 * MOST_NEAR, np.int32)
         super().__init__(grammar, bind, lock)
 
     def link(self, cell: int) -> None:
@@ -70,7 +69,9 @@ class Program(ByteCode):
         with self.lock:
             if cell in self._refused:
                 raise self._refused[cell].restate()
-            if has_budget():  # an enclosing construction may have spent it: a refusal says nothing about the rule
+            if (
+                active_budget() is not None
+            ):  # an enclosing construction may have spent it: a refusal says nothing about the rule
                 self._link(cell)
                 return
             try:
@@ -102,14 +103,14 @@ class Program(ByteCode):
         """Link the rule of the start, and the only rule in it, if it is a sequence: a value within white space."""
         self.ensure_grammar()
         with self.lock:
-            known = len(self._targets)
-            self.link(self.entry)
-            if type(self.grammar.start) is not Sequence:
-                return
-            referenced = self._cells_since(known)
-            if len(referenced) == 1:
-                with suppress(LimitError, *ERRORS):
-                    self.link(referenced[0])
+            if not self.words[self.entry]:
+                self.link(self.entry)
+            if type(self.grammar.start) is Sequence:
+                referenced = [cell for cell in self._targets if not self.words[cell]]
+                if len(referenced) == 1:
+                    with suppress(LimitError, *ERRORS):
+                        self.link(referenced[0])
+            self.is_started = True
 
     def link_following(self, cells: Iterable[int], ahead: int) -> None:
         """Link rules, with those that they begin with, and breadth first up to `ahead` more among those first
@@ -139,10 +140,10 @@ class Program(ByteCode):
 
         Errors are left to `link`, which raises them when the rule is needed.
         """
-        pending, left = list(cells), MOST_NEAR
+        pending, left, found = list(cells), MOST_NEAR, np.empty(2 * MOST_NEAR, np.int32)
         for cell in pending:
-            count = list_near_calls(self.code, self.words[cell], self._near)
-            for near in self._near[: min(count, left)].tolist() if count else ():
+            count = list_near_calls(self.code, self.words[cell], found)
+            for near in found[: min(count, left)].tolist() if count else ():
                 left -= 1
                 with suppress(LimitError, *ERRORS), work_budget(self.work // AHEAD_SHARE, self.work, self.paid):
                     self._link(near)

@@ -14,7 +14,8 @@ from constrain import ConstrainError, Limits, Matcher, Style, Vocabulary
 from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.emission import schema_pipeline
-from constrain.frontends.json_schema.emission.document_rules import ROOT_NUMBER, DocumentRules
+from constrain.frontends.json_schema.emission.document_rules import DocumentRules
+from constrain.frontends.json_schema.emission.style_parts import ANY_VALUE, ROOT, ROOT_NUMBER
 from constrain.grammar.nodes import Grammar, Rule
 
 STYLES = [Style(), Style.any(), Style(whitespace="compact", key_order="any"), Style(formats="annotate")]
@@ -97,6 +98,7 @@ ITEMS: list[Any] = [
     {"type": "object", "properties": {"a": {"type": "string"}}}, {"type": "array", "items": {}}, {}, {"type": "string"},
     {"enum": ["x", "y"]}, {"type": ["object", "null"]}, {"type": "string", "pattern": "^a"}, {"type": "integer"},
 ]  # fmt: skip
+LISTED = {"type": "array", "items": {"enum": ["x", "y"]}}
 BOUNDS: list[dict[str, Any]] = [
     {}, {"minItems": 1}, {"minItems": 3}, {"maxItems": 1}, {"minItems": 2, "maxItems": 5},
 ]  # fmt: skip
@@ -126,6 +128,24 @@ def test_code_is_that_of_the_nodes(style: Style) -> None:
                 program.link_ahead(20)
                 codes.append(program.words[program.entry :].tolist())
         assert codes[0] == codes[1]
+
+
+@pytest.mark.parametrize("style", STYLES, ids=repr)
+def test_documents_of_a_style_begin_with_the_same_code(style: Style) -> None:
+    """The start and any value are linked from the beginning, and the root as soon as a text is matched."""
+    for schema in ({"type": "object"}, {"type": ["array", "null"]}, {"$ref": "#/$defs/a", "$defs": {"a": LISTED}}):
+        grammar = to_grammar(json.dumps(schema), style=style)
+        assert isinstance(grammar.rules, DocumentRules)
+        first = grammar.rules.first_code
+        program = compile_grammar(grammar, Vocabulary.bytes(), Limits()).program
+        assert program.words == first.words and program.words[program.place_rule(ANY_VALUE)]
+        assert bool(program.words[program.entry]) == (grammar.start != ROOT)
+        program.link_start()
+        assert program.words[program.place_rule(ROOT)] and program.words[program.entry]
+        assert program.links[: len(first.links)] == first.links and len(program.links) == len(first.links) + 1
+    for schema in ({}, {"type": "string"}, True):  # nothing begins with that code
+        grammar = to_grammar(json.dumps(schema), style=style)
+        assert compile_grammar(grammar, Vocabulary.bytes(), Limits()).matcher().mask().any()
 
 
 def test_equal_scalars_and_references_are_one_rule() -> None:

@@ -14,21 +14,18 @@ of them that a text reaches. Its rules refer to raw subschemas in turn, so that 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from functools import lru_cache
 from itertools import repeat
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 from weakref import proxy
 
 from ....automata.dfa import Dfa
 from ....base.json_documents import pointer_token
 from ....base.options import Limits, Style
-from ....base.work import UNLIMITED, WorkBudget, use_budget
-from ....grammar.nodes import Layout, NameClass, Node, Object, Rule
-from ....kernels import layout as at
-from ....program.byte_code import ByteCode, FirstLeaves
+from ....grammar.nodes import NameClass, Node, Object, Rule
+from ....program.byte_code import ByteCode
 from ....program.coded_rules import CodedRules
-from ....program.object_code import append_declared, list_layout_leaves
-from ....program.shared_code import link_shared, share
+from ....program.object_code import append_declared, find_leaf, join_names
+from ....program.shared_code import link_shared
 from ..algebra.shape_algebra import ShapeAlgebra
 from ..arrays.array_items import emit_array
 from ..core.fresh_stack import run_with_stack
@@ -37,19 +34,22 @@ from ..core.node_building import choice_of
 from ..core.schema_sets import ANY, SchemaSet
 from ..core.static_types import INTEGER, TYPE_BITS, TYPES
 from ..core.subschema_table import PlainSubschema
-from ..core.whitespace import Spacing, spacing_at, surround_root
+from ..core.whitespace import Spacing, surround_root
 from ..objects.object_members import MAKE_PROPERTY, NONE
 from ..reading.document_inspection import Inspection
-from ..reading.keywords import Keyword
 from ..reading.name_summaries import (
     ANY_OF,
     ARRAY_BITS,
     ASSERTIONS,
     ENUM,
+    FORMAT,
     ITEMS,
+    MAX_LENGTH,
+    MIN_LENGTH,
     OBJECT_BITS,
     ONE_OF,
     OTHER,
+    REFERENCE,
     TYPE,
     NameSummary,
     summaries_of_draft,
@@ -60,30 +60,27 @@ from ..reading.schema_references import ReferenceTarget
 from ..shapes.array_case import ArrayCase
 from ..shapes.value_emitter import ValueEmitter
 from ..strings.formats import FORMATS
-from ..strings.string_languages import any_text
 from .emitter import LazyRules, SchemaEmitter
 from .plain_rules import (
     SCALARS,
     emit_any_value,
     emit_list,
     emit_rule_list,
-    emit_scalars,
     emit_texts,
     emit_types,
     is_list_of_texts,
 )  # fmt: skip
+from .style_parts import ANY_VALUE, BRACKETS, ROOT, ROOT_NUMBER, find_style_parts
 
 __all__ = ["DocumentRules"]
 
 NOT_DIRECT = ASSERTIONS & ~(TYPE | ARRAY_BITS | OBJECT_BITS) | OTHER
 """Bits of names of a subschema that is left to the SchemaEmitter."""
-BRACKETS = ARRAY | OBJECT
+Place = tuple[dict[str, Any], int, tuple[str, ...], int]
+"""A raw subschema, the number of the one around it, the names from there, and the bits of its own names."""
 LISTED = (ASSERTIONS | OTHER) & ~TYPE
 """Bits of names of which a list of texts has ENUM alone."""
 IS_TYPE = NameSummary._fields.index("is_type")
-ROOT_NUMBER = 1
-"""In place of the id of the root, so that the start is the same in all documents of a style."""
-ANY_VALUE, ROOT = Rule((ANY, 0)), Rule(ROOT_NUMBER)
 FOLLOWED = -1
 """In place of the number of the subschema around: the pointer is known as a whole."""
 NO_MEMBERS: dict[str, Any] = {}
@@ -107,11 +104,10 @@ class DocumentRules(ValueEmitter, CodedRules):
         self._document, self._inspection = document, inspection  # the document is kept, so ids stay valid
         self._draft = inspection.draft
         self._summaries = summaries_of_draft(self._draft)
-        self._places: dict[int, _Place] = {}
+        self._places: dict[int, Place] = {}
         self._named: dict[Hashable, Rule] = {}
         """By what a subschema asserts, if all values are scalars, or by its id."""
-        self._parts = _find_style_parts(self._draft, style, limits)
-        self.first_leaves = self._parts.first_leaves
+        self._parts = find_style_parts(self._draft, style, limits)
         self._nodes: dict[Hashable, Node] = {}
         self._undecided = inspection.undecided
         if algebra is not None:
@@ -128,12 +124,16 @@ class DocumentRules(ValueEmitter, CodedRules):
             return surround_root(ANY_VALUE, self.style)
         if id(raw) in self._undecided:
             bits |= OTHER
-        place = _Place(raw, FOLLOWED, (pointer,), bits)
-        if not place.has_brackets() and not self._undecided:
+        place = raw, FOLLOWED, (pointer,), bits
+        has_brackets = _has_brackets(place)
+        if not has_brackets and not self._undecided:
             return None
         self._places[ROOT_NUMBER] = self._places[id(raw)] = place
         self._named[id(raw)] = ROOT
-        return self._parts.start if place.has_brackets() or self._may_have_brackets(ROOT_NUMBER) else None
+        if not has_brackets and not self._may_have_brackets(ROOT_NUMBER):
+            return None
+        self.first_code = self._parts.first_code
+        return self._parts.start
 
     def _may_have_brackets(self, number: int) -> bool:
         """Return whether a subschema that the SchemaEmitter emits has arrays or objects."""
@@ -167,10 +167,9 @@ class DocumentRules(ValueEmitter, CodedRules):
 
     def _emit(self, name: int) -> Node:
         """Return the definition of the rule of a raw subschema."""
-        place = self._places[name]
-        raw = place.raw
-        if place.bits & NOT_DIRECT:
-            if place.bits & LISTED == ENUM and is_list_of_texts(raw):
+        raw, _, _, bits = self._places[name]
+        if bits & NOT_DIRECT:
+            if bits & LISTED == ENUM and is_list_of_texts(raw):
                 return emit_texts(tuple(raw["enum"]), self.style, self.limits)
             return run_with_stack(self.emitter.body, self._parse(name), 0)
         types = _read_types(raw["type"]) if "type" in raw else TYPES
@@ -203,16 +202,64 @@ class DocumentRules(ValueEmitter, CodedRules):
             return None
         if kind == "array":
             return self._append_array(raw, program)
-        names, required, values, classes = self._list_members(raw)
-        style = self.style
+        return self._append_object(raw, program)
+
+    def _append_object(self, raw: dict[str, Any], program: ByteCode) -> int | None:
+        """Append the code of an object; None if one of its names has to be escaped."""
+        style, parts, properties = self.style, self._parts, raw.get("properties", NO_MEMBERS)
+        names, required = _name_members(raw, properties)
+        text = join_names(names, style.escapes)
+        if text is None:
+            return None
+        cells, leaves, parent = list[int](), list[int](), id(raw)
+        places: dict[Any, int] = {}  # of values in place, by the name of a type or the id of a node
+        summaries, scalars, named, place_rule = self._summaries, parts.scalars, self._named, program.place_rule
+        for name, one in properties.items():
+            if one.__class__ is dict:
+                summary = summaries[tuple(one)]
+                bits, _, _, is_type, _ = summary
+                if is_type and (kind := one["type"]).__class__ is str and kind in scalars:
+                    place = places.get(kind)
+                    if place is None:
+                        place = places[kind] = self._place_node(scalars[kind], leaves, places, program)
+                    cells.append(place)
+                    continue
+                if bits & HOLDS_PARTS and not bits & REFERENCE:  # what `_value` would find out
+                    rule = named.get(id(one)) or self.rule_of(one, parent, ("properties", name), summary)
+                    cells.append(place_rule(rule))
+                    continue
+            node = self._value(one, parent, ("properties", name))
+            if isinstance(node, Rule):
+                cells.append(place_rule(node))
+            else:
+                cells.append(self._place_node(node, leaves, places, program))
+        classes: list[Dfa] = []
+        additional = raw.get("additionalProperties", True)
+        if additional is not False:
+            node = ANY_VALUE if additional is True else self._value(additional, parent, ("additionalProperties",))
+            if isinstance(node, Rule):
+                place = place_rule(node)
+            else:
+                place = self._place_node(node, leaves, places, program)
+            cells += [place] * (len(names) - len(cells) + 1)
+            classes.append(parts.any_text)
         return append_declared(
-            names, required, values, classes, self._parts.layout, style.key_order, style.escapes, program
+            text, required, cells, leaves, classes, parts.layout, style.key_order, style.escapes, program
         )
+
+    def _place_node(self, node: Node, leaves: list[int], places: dict[Any, int], program: ByteCode) -> int:
+        """Return what `ByteCode.place_node` does."""
+        code = self._parts.leaf_codes.get(id(node))
+        if code is None or id(node) in places:
+            return program.place_node(node, leaves, places, find_leaf)
+        leaves.append(code)
+        place = places[id(node)] = -len(leaves)
+        return place
 
     def _append_array(self, raw: dict[str, Any], program: ByteCode) -> int | None:
         """Append the code of an array; None if its items do not have a rule of their own."""
         item = self._value(raw.get("items", True), id(raw), ("items",))
-        if item is not ANY_VALUE and not (type(item) is Rule and self._places[cast(int, item.name)].has_brackets()):
+        if item is not ANY_VALUE and not (type(item) is Rule and _has_brackets(self._places[cast(int, item.name)])):
             return None
         node = emit_rule_list(raw.get("minItems", 0), raw.get("maxItems"), self.style, self.limits)
         return link_shared(node, program, item)
@@ -220,7 +267,8 @@ class DocumentRules(ValueEmitter, CodedRules):
     def _list_members(self, raw: dict[str, Any]) -> tuple[list[str], bytes, list[Node], list[Dfa]]:
         """Return the declared names of an object, which of them are required, the values, and the class of others."""
         properties, additional = raw.get("properties", NO_MEMBERS), raw.get("additionalProperties", True)
-        names, values, parent = [*properties], list[Node](), id(raw)
+        names, required = _name_members(raw, properties)
+        values, parent = list[Node](), id(raw)
         find_scalar, summaries, append = self._parts.scalars.get, self._summaries, values.append
         for name, one in properties.items():
             if one.__class__ is dict and summaries[tuple(one)][IS_TYPE]:  # as most
@@ -233,18 +281,9 @@ class DocumentRules(ValueEmitter, CodedRules):
         classes: list[Dfa] = []
         if additional is not False:
             other = ANY_VALUE if additional is True else self._value(additional, parent, ("additionalProperties",))
+            values += [other] * (len(names) - len(values) + 1)
             classes.append(self._parts.any_text)
-        required = raw.get("required")
-        if not required:
-            octets = bytes(len(names))
-        else:
-            if not properties.keys() >= (listed := set(required)):
-                names += [name for name in dict.fromkeys(required) if name not in properties]
-                values += [other] * (len(names) - len(values))
-            octets = bytes(map(listed.__contains__, names))
-        if classes:
-            values.append(other)
-        return names, octets, values, classes
+        return names, required, values, classes
 
     def _emit_array(self, raw: dict[str, Any], is_alone: bool) -> Node:
         """Return the node of `items`, `minItems` and `maxItems`."""
@@ -268,12 +307,11 @@ class DocumentRules(ValueEmitter, CodedRules):
             target = self._follow(raw["$ref"])
             raw, parent, names = target.raw, FOLLOWED, (target.pointer,)
         summary = self._summaries[tuple(raw)]
-        rows = summary.rows
-        if not rows:
+        if not summary.rows:
             return ANY_VALUE
         if undecided and id(raw) in undecided:
             return self.rule_of(raw, parent, names, summary)
-        if summary.may_be_types and (summary.is_type or not any(map(self._asserts, rows, repeat(raw)))):
+        if summary.may_be_types and (summary.is_type or not self._asserts_of_texts(raw, summary.bits)):
             types = _read_types(raw["type"]) if "type" in raw else BRACKETS
             if not types & BRACKETS:
                 return self._parts.scalars[types]
@@ -287,26 +325,27 @@ class DocumentRules(ValueEmitter, CodedRules):
             target = references.resolve(target.raw["$ref"], references.main, "")
         return target
 
-    def _asserts(self, row: Keyword, raw: dict[str, Any]) -> bool:
-        """Return whether a keyword of text, if it is one, asserts something."""
-        if row.name == "minLength":
-            return bool(raw["minLength"])
-        if row.name == "format":
-            return self.style.formats != "annotate" and raw["format"] in FORMATS
-        return row.name == "maxLength"
+    def _asserts_of_texts(self, raw: dict[str, Any], bits: int) -> bool:
+        """Return whether keywords of texts with these bits, the only ones besides `type`, assert something."""
+        return (
+            bits & MAX_LENGTH != 0
+            or (bits & MIN_LENGTH != 0 and raw["minLength"] != 0)
+            or (bits & FORMAT != 0 and self.style.formats != "annotate" and raw["format"] in FORMATS)
+        )
 
     def rule_of(self, raw: dict[str, Any], parent: int, names: tuple[str, ...], summary: NameSummary) -> Rule:
         """Return the rule of a raw subschema that is no reference."""
-        number = id(raw)
+        number, bits = id(raw), summary[0]
         key: Any = number
-        if not summary.bits & HOLDS_PARTS:
-            values = [raw[name] for name in summary.asserted]
+        if not bits & HOLDS_PARTS:
+            values = [*map(raw.__getitem__, summary.asserted)]
             if PLAIN.issuperset(map(type, values)):
                 key = (summary.asserted, *values)
         rule = self._named.get(key)
         if rule is None:
-            bits = summary.bits | OTHER if number in self._undecided else summary.bits
-            self._places[number] = _Place(raw, parent, names, bits)
+            if number in self._undecided:
+                bits |= OTHER
+            self._places[number] = raw, parent, names, bits
             rule = self._named[key] = Rule(number)
         return rule
 
@@ -351,7 +390,7 @@ class DocumentRules(ValueEmitter, CodedRules):
         (number,) = schemas
         if number < 0:
             return self._parts.scalars[-number]
-        if self._places[number].has_brackets():
+        if _has_brackets(self._places[number]):
             return Rule(number)
         return self.emitter.value(self._parse(number), 0)
 
@@ -368,70 +407,23 @@ class DocumentRules(ValueEmitter, CodedRules):
         return self.emitter.plan(case)
 
 
-class _Place(NamedTuple):
-    """A raw subschema, the number of the one around it, the names from there, and the bits of its own names."""
-
-    raw: dict[str, Any]
-    parent: int
-    names: tuple[str, ...]
-    bits: int
-
-    def has_brackets(self) -> bool:
-        """Return whether the subschema is emitted from the raw document and allows arrays or objects."""
-        if self.bits & NOT_DIRECT:
-            return False
-        types = self.raw.get("type", "object")
-        return types == "object" or types == "array" or bool(_read_types(types) & BRACKETS)
+def _name_members(raw: dict[str, Any], properties: dict[str, Any]) -> tuple[list[str], bytes]:
+    """Return the declared names of an object, those of `properties` first, and a byte for each: 1 if it is required."""
+    names, required = [*properties], raw.get("required")
+    if not required:
+        return names, bytes(len(names))
+    listed = set(required)
+    if not properties.keys() >= listed:
+        names += [name for name in dict.fromkeys(required) if name not in properties]
+    return names, bytes(map(listed.__contains__, names))
 
 
-class _Scalars(dict[Any, Node]):
-    """The nodes of scalar types, by their bits and names: the same in all documents of a style."""
-
-    def __init__(self, draft: int, style: Style, limits: Limits) -> None:
-        self._options = draft, style, limits
-        for name, types in TYPE_BITS.items():
-            if not types & BRACKETS:
-                self[name] = self[types]
-
-    def __missing__(self, types: int) -> Node:
-        with use_budget(WorkBudget(UNLIMITED)):  # a constant amount of work
-            node = self[types] = emit_scalars(types, *self._options)
-        return node
-
-
-class _StyleParts(NamedTuple):
-    """What the documents of a style have in common."""
-
-    scalars: _Scalars
-    spacing: Spacing
-    layout: Layout
-    any_text: Dfa
-    start: Node
-    first_leaves: FirstLeaves
-
-
-def _find_style_parts(draft: int, style: Style, limits: Limits) -> _StyleParts:
-    """Return the parts of a style, which are known by the ids of the options: hashing and comparing these is slow."""
-    known = _known_parts.get((draft, id(style), id(limits)))
-    if known is None:
-        if len(_known_parts) >= MOST_STYLES:
-            _known_parts.clear()
-        known = _known_parts[draft, id(style), id(limits)] = (_make_style_parts(draft, style, limits), style, limits)
-    return known[0]
-
-
-MOST_STYLES = 64
-_known_parts: dict[tuple[int, int, int], tuple[_StyleParts, Style, Limits]] = {}
-"""By the draft and the ids of the options, which are kept, so that no others get these ids."""
-
-
-@lru_cache(MOST_STYLES)
-def _make_style_parts(draft: int, style: Style, limits: Limits) -> _StyleParts:
-    with use_budget(WorkBudget(UNLIMITED)):
-        spacing, root, text = spacing_at(style, 0), surround_root(ROOT, style), any_text()
-        leaves = FirstLeaves.of([(text, at.JSON_STRING), *(list_layout_leaves(spacing.layout) or ())])
-        start = root if root is ROOT else share(root)
-        return _StyleParts(_Scalars(draft, style, limits), spacing, spacing.layout, text, start, leaves)
+def _has_brackets(place: Place) -> bool:
+    """Return whether a subschema is emitted from the raw document and allows arrays or objects."""
+    if place[3] & NOT_DIRECT:
+        return False
+    types = place[0].get("type", "object")
+    return types == "object" or types == "array" or bool(_read_types(types) & BRACKETS)
 
 
 class _DocumentEmitter(SchemaEmitter):
