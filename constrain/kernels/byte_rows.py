@@ -189,7 +189,7 @@ def follow_groups(t: Any, at: Any, state: Any, groups: Any, out: Any) -> Any:
     symbols = queue + MOST_FOLLOWED
     count = list_group_classes(t, at, groups, symbols)
     temp[queue] = state
-    known, done, depth, is_chain, dies = 1, 0, 0, True, False
+    known, done, depth, is_chain, dies, is_full = 1, 0, 0, True, False, False
     while True:
         layer = known
         refused, read = False, False
@@ -202,7 +202,6 @@ def follow_groups(t: Any, at: Any, state: Any, groups: Any, out: Any) -> Any:
         if refused:
             dies = is_chain and not read
             break
-        is_full = False
         for i in range(done, layer):
             for j in range(count):
                 after = dfas[delta + temp[queue + i] * classes + temp[symbols + j]] + 0
@@ -235,6 +234,9 @@ def follow_groups(t: Any, at: Any, state: Any, groups: Any, out: Any) -> Any:
         for c in range(classes):
             if dfas[delta + one * classes + c] >= 0:
                 temp[symbols + c] = 1
+    if is_full:  # a token may end in a state that is not among these, though none is left from there
+        for one in range(n):
+            need = max(need, dfas[distance + one])
     for b in range(32, 128):
         group = contents[CONTENTS_GROUPS + b]
         is_read = temp[symbols + dfas[ascii_class + b]] != 0 and groups >> group & 1 == 0

@@ -265,7 +265,7 @@ def make_row(t: Any, q: Any) -> Any:
                 height = below[summary + BELOW_HEIGHT] & HEIGHT
                 longest = max(longest, (count & (ESCAPED - 1)) + height + leaves[after * LEAF_W + LEAF_STAYING_NEED])
                 continue
-            elif free_base >= 0 and flags & quoted == quoted and flags >> LEAF_SAFE >= LONG:
+            elif free_base >= 0 and not still_in_words and flags & quoted == quoted and flags >> LEAF_SAFE >= LONG:
                 for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * behind + TRIE_FIRST_TOKEN]):
                     token = tokens[ENTRY_W * i + ENTRY_TOKEN]
                     rows[base + (token >> 5)] |= rows[free_base + (token >> 5)] & 1 << (token & 31)

@@ -7,6 +7,8 @@ transitions alone.
 
 from __future__ import annotations
 
+import string
+
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -20,13 +22,13 @@ PIECES = [
     "é".encode(), "漢".encode(), b"\xe6\xbc", b"\xa2", b"ab", b"deadbeef", b"0123456789abcdef", b"x" * 9, b" " * 40,
     b'a"', b'",', b'":', b'ab": "', b'\\"', b'\\""', b"x@y.z", b'x@y.z",', b"/api/", b'/api/x"', b'0123456789abcdef"',
     b"\x01", b"\xff", b'xxxxxxxxx"', b"x" * 9 + b"@" + b"x" * 9, b"\\u00e9", b'\\u0022"', "éé漢".encode(),
-    b"\xc2\xa0", "\u00a0a".encode(),
+    b"\xc2\xa0", "\u00a0a".encode(), b"x" * 30,
 ]  # fmt: skip
 PATTERNS = [
     ".*", ".*@.*", ".*[0-9a-f]{16}.*", "(?!.*[0-9a-f]{16}).*", "/api/.*", "[a-z]+", "(?!.*x{12}).*", ".{0,20}", "[^/]*",
     "(?!.*[@/]).*", "(?s:.)*é(?s:.)*", "a|b.*", "(?!.* {30}).*", "x*", "[a-f0-9]{8}-[a-f0-9]{4}", "[a-zé漢]{2,9}@x?",
     "[^a]{3}", ".{2}x.*", "[ab]{4}([b-x]|é)*", "[^\\s]+", "([a-z]+/)*", "[b-y]{17}.*", "[^\\u2028]*",
-    "[\\u0100-\\uffff]*", "[^\\u3042é]*",
+    "[\\u0100-\\uffff]*", "[^\\u3042é]*", "(?s:.){0,20}", "b(?s:.){5,9}",
 ]  # fmt: skip
 
 
@@ -72,30 +74,20 @@ def test_a_row_holds_the_tokens_that_stay_inside(pattern: str, mode: int) -> Non
             assert leaving == {t for t, (_, closed) in enumerate(taken) if closed is not None}, (pattern, state)
 
 
-CLASSES = st.sampled_from(
-    [
-        "[a-z]",
-        "[a-f0-9]",
-        "[^/]",
-        "[^\\s]",
-        "x",
-        "é",
-        "[ab@]",
-        ".",
-        "[-_.]",
-        "[é-漢]",
-        "[A-Za-z]",
-        "[^\\u2028]",
-        "[1-5]",
-    ]
-)
+CLASSES = st.sampled_from([
+    "[a-z]", "[a-f0-9]", "[^/]", "[^\\s]", "x", "é", "[ab@]", ".", "[-_.]", "[é-漢]", "[A-Za-z]", "[^\\u2028]", "[1-5]",
+    "(?s:.)",
+])  # fmt: skip
 COUNTS = st.sampled_from(["", "*", "+", "?", "{2}", "{1,3}", "{0,18}"])
 PARTS = st.lists(st.tuples(CLASSES, COUNTS).map("".join), min_size=1, max_size=3).map("".join)
 TOKENS = st.lists(
     st.lists(st.sampled_from([*'abfxyzAZ059@/-_. "\\\n', "é", "漢", "\u2028", "\u00a0"]), max_size=7).map(
         lambda characters: "".join(characters).encode()
     )
-    | st.binary(max_size=3),
+    | st.binary(max_size=3)
+    | st.tuples(st.sampled_from("ax é"), st.integers(5, 30), st.sampled_from(["", '"', "/"])).map(
+        lambda parts: (parts[0] * parts[1] + parts[2]).encode()
+    ),
     max_size=40,
 )
 
@@ -125,6 +117,19 @@ def test_rows_of_any_patterns_and_vocabularies(pattern: str, pieces: list[bytes]
         if not live:
             return
         state = data.draw(st.sampled_from(live))
+
+
+def test_the_longest_token_of_a_row_ends_in_any_state() -> None:
+    """More states are reached than are followed: what the others need is not known to be less."""
+    digits_and_letters = string.digits + string.ascii_uppercase + string.ascii_lowercase
+    endings = "|".join(f"{one}x{{{number}}}" for number, one in enumerate(digits_and_letters))
+    pieces = [*(bytes([byte]) for byte in b'ab1z"'), b"ab1a", b"ab1z", b"abc"]
+    table = MaskTable(Vocabulary.from_tokens([*pieces, None], (len(pieces),)))
+    state = table.start(to_dfa(f"[a-zA-Z0-9]{{3}}({endings})"), at.JSON_STRING)
+    table.expand(state)
+    table.row(state)
+    longest = max(need for piece in pieces if (need := needed(table, state, piece)) < float("inf"))
+    assert table.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_LONGEST] >= longest == 4 + 61
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
