@@ -69,9 +69,8 @@ class Program(ByteCode):
         with self.lock:
             if cell in self._refused:
                 raise self._refused[cell].restate()
-            if (
-                active_budget() is not None
-            ):  # an enclosing construction may have spent it: a refusal says nothing about the rule
+            if active_budget() is not None:
+                # An enclosing construction may have spent it: a refusal says nothing about the rule.
                 self._link(cell)
                 return
             try:
