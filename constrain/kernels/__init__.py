@@ -14,7 +14,7 @@
     dfa_blocks         a DFA in the table of a vocabulary
     number_leaves      states of numbers, which Python computes
     parsing            scanner and LALR table: a list of lexemes and a byte give a list
-    trie subtree_summaries byte_rows lexemes
+    vocabulary_trie trie subtree_summaries byte_rows lexemes
                        the vocabulary as a trie; rows, suffix tries and lexeme tries
     token_steps trie_walks key_walks exit_walks trie_tokens
                        the tokens that a set accepts, one at a time or by a walk of a trie
@@ -24,8 +24,8 @@
     object_request_layout object_writer
                        the code of an object, written at once
     near_calls         the rules that a rule begins with
-    document_scan_layout document_scan
-                       the text of a schema document, judged at once
+    json_texts document_scan_layout document_scan
+                       the text of a schema document, measured, and judged at once
     growth             rehashing of the tables of a state cache
     automata_layout automata_records minimal_automata automaton_products automaton_subsets automaton_lengths
                        automata over classes of characters: minimised, combined, repeated, measured

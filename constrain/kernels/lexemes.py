@@ -18,7 +18,7 @@ from .context_views import load_acquire, size, store_release, view
 from .interned_names import request
 from .jit.compilation import inlined, kernel
 from .program_layout import P_ACCEPT, P_ACCEPT_TABLE, P_CLASS, P_CLASSES, P_DELTA, P_NEWLINE, P_TAB, P_TERMINALS
-from .trie import read_byte
+from .vocabulary_trie import read_byte
 
 from .context_layout import (  # isort: skip
     ARGUMENT, BUILDING, CODE, HEAD, LEX_CACHE, LEX_CACHED, LEX_CLASSES, LEX_EXITS, LEX_READERS, LEX_ROOTS, LEX_WORDS,

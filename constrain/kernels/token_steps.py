@@ -15,7 +15,7 @@ from .jit.compilation import entry, kernel
 from .record_layout import DEAD, SET_COUNT, SET_W
 from .sets import step_set
 from .table_layout import ENTRY_TOKEN, ENTRY_W, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W, WALK_NODE, WALK_SET
-from .trie import read_byte
+from .vocabulary_trie import read_byte
 
 from .context_layout import (  # isort: skip
     ARGUMENT, FULL, HEAD, MOST_STEPS, NAMED_IN, NEED_ANSWERS, NEED_CANDIDATES, NEED_NAME_FREE, N_QUESTIONS, OFFSETS,

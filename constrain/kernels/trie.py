@@ -1,7 +1,6 @@
-"""The vocabulary as a trie; rows and suffix tries of leaf states (kernels).
+"""Rows and suffix tries of leaf states (kernels).
 
-The main trie is stored in preorder (parents before children, children by byte), so the tokens of a subtree are
-contiguous; the edges of a node are a sorted run of (child, byte). From a leaf state, one walk of the main trie finds
+From a leaf state, one walk of the main trie (`vocabulary_trie`) finds
 
 - the *row*: the tokens that end inside the leaf, as a mask; and
 - the *exits*: the trie nodes at which the leaf may end inside a token. The subtrees of the exits are merged into one
@@ -20,9 +19,8 @@ from .context_views import size, store_release, view
 from .jit.compilation import entry, inlined
 
 from .context_layout import (  # isort: skip
-    BELOW, BLOB, BY_LENGTH, CONTENTS, DFAS, FREE_ROW, LEAF_NEXT, LEAVES, LONGEST, MACHINES, MADE_ROW, N_BY_LENGTH,
-    N_ROWS, N_TRIE, N_TRIE_EDGES, N_TRIE_TOKENS, OFFSETS, ROWS, TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_TEMP,
-    TRIE_TOKENS, T_WORDS,
+    BELOW, BY_LENGTH, CONTENTS, DFAS, FREE_ROW, LEAF_NEXT, LEAVES, MACHINES, MADE_ROW, N_BY_LENGTH, N_ROWS, N_TRIE,
+    N_TRIE_EDGES, N_TRIE_TOKENS, ROWS, TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_TEMP, TRIE_TOKENS, T_WORDS,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
     BELOW_BYTES, BELOW_HEIGHT, BELOW_W, CONTENTS_GROUPS, DESCENT_CHARACTERS, DESCENT_NODE, DESCENT_STATE, DESCENT_W,
@@ -34,85 +32,13 @@ from .table_layout import (  # isort: skip
     TRIE_FIRST_TOKEN, TRIE_W, VISIT_END, VISIT_W, WORD_GROUPS, WORD_NEED,
 )  # fmt: skip
 from .leaves import expand_leaf
-from .subtree_summaries import count_scratch, find_staying_bytes, stays_inside, summarise_subtrees
+from .subtree_summaries import count_scratch, find_staying_bytes, stays_inside
+from .vocabulary_trie import TABLE_IS_FULL
 
-TABLE_IS_FULL = -1
 LONG = 4
 """Characters that must not be refused for a row to begin as that of any JSON string: many tokens are no longer."""
 MOST_REFUSED = 4
 """Divisor of the number of tokens: the part whose first byte may be refused in a row that begins so all the same."""
-
-
-@inlined("int64(int64, int64)")
-def read_byte(t: Any, i: Any) -> Any:
-    """Return byte i of the concatenated tokens of the vocabulary."""
-    return (view(t, BLOB)[i >> 2] >> (8 * (i & 3))) & 255
-
-
-@entry("int64(int64, int32[::1])")
-def build_trie(t: Any, order: Any) -> Any:
-    """Build the main trie of the vocabulary. Return its number of nodes, or TABLE_IS_FULL.
-
-    order: the tokens, sorted by their bytes, without empty ones.
-    """
-    counts, trie, edges, tokens = view(t, TABLE), view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS)
-    end, path, offsets = view(t, TRIE_END), view(t, TRIE_TEMP), view(t, OFFSETS)
-    # First the nodes in preorder: TRIE_FIRST_EDGE counts children for now, `path` holds the open nodes by depth.
-    nodes, entries, depth = 1, 0, 0
-    trie[TRIE_FIRST_EDGE], trie[TRIE_FIRST_TOKEN], path[0] = 0, 0, 0
-    previous_at, previous_end, longest = 0, 0, 0
-    for k in range(len(order)):
-        token = order[k]
-        start, stop = offsets[token], offsets[token + 1]
-        common = 0
-        limit = min(stop - start, previous_end - previous_at)
-        while common < limit and read_byte(t, previous_at + common) == read_byte(t, start + common):
-            common += 1
-        if TRIE_W * (nodes + stop - start + 1) > size(t, TRIE) or ENTRY_W * (entries + 1) > size(t, TRIE_TOKENS):
-            return TABLE_IS_FULL
-        while depth > common:
-            end[path[depth]] = nodes
-            depth -= 1
-        while depth < stop - start:
-            trie[TRIE_W * path[depth] + TRIE_FIRST_EDGE] += 1
-            depth += 1
-            path[depth] = nodes
-            trie[TRIE_W * nodes + TRIE_FIRST_EDGE] = 0
-            trie[TRIE_W * nodes + TRIE_FIRST_TOKEN] = entries
-            nodes += 1
-        tokens[ENTRY_W * entries + ENTRY_TOKEN] = token
-        tokens[ENTRY_W * entries + ENTRY_CHARACTERS] = 0
-        entries += 1
-        longest = max(longest, stop - start)
-        previous_at, previous_end = start, stop
-    while depth >= 0:
-        end[path[depth]] = nodes
-        depth -= 1
-    if nodes > size(t, TRIE_EDGES):
-        return TABLE_IS_FULL
-    # Then the edges: prefix sums of the counts. Children in preorder are in the order of their bytes.
-    total = 0
-    for node in range(nodes):
-        n = trie[TRIE_W * node + TRIE_FIRST_EDGE] + 0
-        trie[TRIE_W * node + TRIE_FIRST_EDGE] = total
-        total += n
-    trie[TRIE_W * nodes + TRIE_FIRST_EDGE], trie[TRIE_W * nodes + TRIE_FIRST_TOKEN] = total, entries
-    for node in range(nodes):
-        child = node + 1
-        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
-            edges[e] = child << 8
-            child = end[child]
-    # The byte of an edge is that of any token of the child's subtree, at the depth of the parent.
-    path[0] = 0
-    for node in range(nodes):
-        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
-            child = edges[e] >> 8
-            path[child] = path[node] + 1
-            token = tokens[ENTRY_W * trie[TRIE_W * child + TRIE_FIRST_TOKEN] + ENTRY_TOKEN]
-            edges[e] |= read_byte(t, offsets[token] + path[node])
-    counts[N_TRIE], counts[N_TRIE_EDGES], counts[N_TRIE_TOKENS], counts[LONGEST] = nodes + 1, total, entries, longest
-    summarise_subtrees(t, nodes)
-    return nodes
 
 
 @inlined("int64(int64, int64)")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from constrain import Vocabulary
 from constrain.frontends.regex import to_dfa
-from constrain.kernels import layout as at, trie as kernels
+from constrain.kernels import layout as at, trie as kernels, vocabulary_trie
 from constrain.vocabulary import mask_table
 from constrain.vocabulary.mask_table import MaskTable
 from constrain.vocabulary.token_order import order_tokens
@@ -311,7 +311,7 @@ def grown(table: MaskTable, name: str, call: Callable[[], int], least: int = 8) 
             result = call()
         if result >= 0:
             return
-        assert result == kernels.TABLE_IS_FULL and (counts[kept] == before).all()
+        assert result == vocabulary_trie.TABLE_IS_FULL and (counts[kept] == before).all()
     raise AssertionError(f"never enough room in {name}")
 
 
@@ -359,7 +359,7 @@ def test_a_trie_is_built_where_there_is_space(slot: str) -> None:
     vocabulary = Vocabulary.from_tokens([*tokens, None], (len(tokens),))
     wanted, table = MaskTable(vocabulary), MaskTable(vocabulary)
     order = order_tokens(vocabulary.blob, vocabulary.offsets)
-    grown(table, slot, lambda: int(kernels.build_trie(table.address, order)))
+    grown(table, slot, lambda: int(vocabulary_trie.build_trie(table.address, order)))
     nodes = int(wanted.arrays[at.TABLE][at.N_TRIE])
     for part, length in ((at.TRIE, 2 * nodes), (at.TRIE_EDGES, nodes - 2)):
         assert (table.arrays[part][:length] == wanted.arrays[part][:length]).all()
