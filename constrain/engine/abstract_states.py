@@ -72,7 +72,8 @@ def abstract_states_after(matcher: Matcher, tokens: NDArray[Any]) -> list[Abstra
     """Return the abstract state after each of some tokens, which are not end tokens; None for a token that is refused,
     or cannot be followed within the limits.
 
-    Where an undeclared name is being spelled, its letters are ignored, as every spelling is a set of its own.
+    While an undeclared name is being spelled, its letters are ignored, as every spelling is a set of its own. A token
+    that ends the name is followed with them: the name may be one that is declared, or was written before.
     """
     numbers = tokens.tolist()
 
@@ -82,7 +83,7 @@ def abstract_states_after(matcher: Matcher, tokens: NDArray[Any]) -> list[Abstra
         found: list[AbstractState | None] = []
         for token in numbers:
             after = advance_token(address, origin, token)
-            if after < 0 or (after == at.DEAD and origin != start):
+            if after < 0 or (origin != start and not states.is_spelling(after)):
                 after = _step(matcher, state_cache, token)
             found.append(states.state(after) if after > 0 else None)
         return found
@@ -113,6 +114,7 @@ class AbstractStates(SetCosts):
     def __init__(self, state_cache: StateCache, costs: LeastCosts) -> None:
         super().__init__(state_cache, costs)
         self._found: dict[int, AbstractState] = {}  # by set
+        self._spelling: dict[int, bool] = {}  # by set
         self._shared: dict[Parts, AbstractState] = {}  # by key
         self._stacks: dict[int, tuple[Parts, Parts]] = {}  # by stack node: with and without registers
 
@@ -135,12 +137,28 @@ class AbstractStates(SetCosts):
             return number
         return state_cache.run(make_keyless, number)
 
+    def is_spelling(self, number: int) -> bool:
+        """Return whether a name without letters is being spelled in a set."""
+        known = self._spelling.get(number)
+        if known is None:
+            code = self.costs.code
+            known = self._spelling[number] = any(
+                code[pc] == at.OTHER and extra == at.OPEN_NAME for pc, _, _, _, extra in self._configs(number)
+            )
+        return known
+
+    def _configs(self, number: int) -> list[list[int]]:
+        first, count = self.state_cache.arrays[at.SETS][number * at.SET_W : number * at.SET_W + 2].tolist()
+        configs: list[list[int]] = (
+            self.state_cache.arrays[at.CONFIGS][5 * first : 5 * (first + count)].reshape(-1, 5).tolist()
+        )
+        return configs
+
     def _make(self, number: int) -> AbstractState:
         least = min(self.cost(number), FAR)
-        first, count, flags = self.state_cache.arrays[at.SETS][number * at.SET_W : number * at.SET_W + 3].tolist()
-        configs = self.state_cache.arrays[at.CONFIGS][5 * first : 5 * (first + count)].reshape(-1, 5).tolist()
+        flags = int(self.state_cache.arrays[at.SETS][number * at.SET_W + at.SET_FLAGS])
         fine, coarse = set[Parts](), set[Parts]()
-        for pc, state, node, register, _ in configs:
+        for pc, state, node, register, _ in self._configs(number):
             stack, addresses = self._describe_stack(node)
             fine.add((pc, self._describe_place(pc, state), self._describe_register(pc, register), stack))
             coarse.add((pc, addresses))

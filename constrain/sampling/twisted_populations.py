@@ -5,7 +5,8 @@ With psi > 0 any values that are fixed before the population starts, and p the m
     B(u) = p(end | u) + sum over tokens a of p(a | u) psi(ua)             of all particles, at every step:
     weight *= B(u) / psi(u), from now on psi(u) = B(u)                    what a step can come to is known before it
     resample if few particles hold the weight                            before the move: no twins
-    draw a from q = (1 - eps) p(a | u) psi(ua) / B(u) + eps p(a | u) / z  z: all that is allowed
+    draw a from q = (1 - eps) p(a | u) psi(ua) / B(u) + eps p(a | u) / z  z: all that is allowed; particles of one text
+                                                                         draw in strata
     weight *= p(a | u) psi(ua) / (B(u) q(a))                              psi of an ended text is 1
 
 The factors of psi cancel along each text, and a text that has ended weighs p(x) / q(x): the population is properly
@@ -166,11 +167,9 @@ def grow_twisted_population(
             psi, lines = psi[ancestors], lines[ancestors]
             log_weights = np.full(particles, total - np.log(particles))
             resampled += 1
-        for i in range(particles):
-            if nodes[i].ended or log_weights[i] == -np.inf:
-                continue
+        for i, point in _place_points(nodes, log_weights, rng):
             step = steps[nodes[i]]
-            move, slot, psi[i] = _draw_move(step, prefixes.ends[0], rng)
+            move, slot, psi[i] = _find_move(step, point, prefixes.ends[0], rng)
             had_newline = nodes[i].has_newline
             nodes[i] = prefixes.child(nodes[i], move)
             nodes[i].has_newline = had_newline or bool(prefixes.newlines[nodes[i].token])
@@ -209,11 +208,31 @@ def _prepare_step(
     return _Step(ahead, log_ahead, psi, weights, np.cumsum(proposal))
 
 
-def _draw_move(step: _Step, end: int, rng: np.random.Generator) -> tuple[Move, int, float]:
-    """Draw a token. Return the move, whose weight is that of the proposal alone, and slot and log psi of the text after
-    it."""
+def _place_points(
+    nodes: list[ParticleNode], log_weights: Floats, rng: np.random.Generator
+) -> list[tuple[int, np.float64]]:
+    """Return the live particles, each with a point in [0, 1) to draw its token at.
+
+    The k particles of one text have one point in each of k equal intervals. They came there by the same moves, so their
+    weights are equal: it is enough that their points together are unbiased, and these are more even than independent
+    ones.
+    """
+    copies: dict[ParticleNode, list[int]] = {}
+    for i, node in enumerate(nodes):
+        if not node.ended and log_weights[i] > -np.inf:
+            copies.setdefault(node, []).append(i)
+    placed = list[tuple[int, np.float64]]()
+    for members in copies.values():
+        placed.extend(zip(members, (rng.random(len(members)) + np.arange(len(members))) / len(members)))
+    return placed
+
+
+def _find_move(step: _Step, point: float, end: int, rng: np.random.Generator) -> tuple[Move, int, float]:
+    """Return the move at a point in [0, 1), whose weight is that of the proposal alone, and slot and log psi of the
+    text after it. Of the tokens that were not followed, one is drawn.
+    """
     ahead, followed = step.ahead, len(step.ahead.tokens)
-    index = int(np.searchsorted(step.edges, rng.random() * step.edges[-1], side="right"))
+    index = int(np.searchsorted(step.edges, point * step.edges[-1], side="right"))
     if index == len(step.edges):  # rounding can exceed the last possible token
         index = int(step.edges.searchsorted(step.edges[-1]))
     weight, psi = float(step.weights[index]), float(step.values[index])

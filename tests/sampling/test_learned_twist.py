@@ -149,6 +149,23 @@ def test_tokens_that_are_not_followed_count_in_full(followed: int, monkeypatch: 
     assert_law(mass, SMALL.law())
 
 
+def test_particles_of_one_text_draw_in_strata() -> None:
+    # The interval of a token has all of some strata, and a part of at most two others.
+    case = SMALL
+    trie, table = fresh(case)
+    values, share = Values(table), defaultdict[int, float](float)
+    root = trie.begin()
+    trie.prefixes.fetch_rows([root])
+    step = twisted_populations._prepare_step(*trie.look_ahead(root, case.max_tokens), values, case.max_tokens - 1, 0.0)
+    for token, one in zip(step.ahead.tokens.tolist(), np.diff(step.edges, prepend=0.0).tolist()):
+        share[token] = 16 * one / float(step.edges[-1])
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        population = grow_twisted_population(trie, 16, settings_of(case, threshold=0.0), values, rng, 0.0)
+        drawn = [node.tokens[0] for node in population.nodes if node.tokens]
+        assert all(abs(drawn.count(token) - wanted) < 2 for token, wanted in share.items())
+
+
 def test_a_critic_is_part_of_what_is_drawn_from() -> None:
     def shouting(text: str) -> float:
         return 0.4 * len(text) - 0.3 * text.count("b")

@@ -91,7 +91,8 @@ def test_states_are_equal_where_details_do_not_matter(one: bytes, other: bytes, 
 
 def test_states_ahead_are_those_behind() -> None:
     constraint = constrain.compile(BYTES, schema=SCHEMA, style=constrain.Style.any())
-    for text in (b"", b'{"', b'{"a": "', b'{"b": [', b'{"a": "x"', b'{"a": "x", "b": [-1'):
+    texts = (b"", b'{"', b'{"a": "', b'{"b": [', b'{"a": "x"', b'{"a": "x", "b": [-1')
+    for text in (*texts, b'{"a', b'{"a": "x", "a', b'{"q', b'{"q": 1, "q'):  # names, declared and written ones too
         matcher = constraint.matcher()
         matcher.advance_bytes(text)
         allowed = allowed_tokens(matcher.mask())
