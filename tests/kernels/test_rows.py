@@ -122,10 +122,10 @@ def test_rows_of_any_patterns_and_vocabularies(pattern: str, pieces: list[bytes]
 def test_the_longest_token_of_a_row_ends_in_any_state() -> None:
     """More states are reached than are followed: what the others need is not known to be less."""
     digits_and_letters = string.digits + string.ascii_uppercase + string.ascii_lowercase
-    endings = "|".join(f"{one}x{{{number}}}" for number, one in enumerate(digits_and_letters))
+    alternatives = "|".join(f"{one}x{{{number}}}" for number, one in enumerate(digits_and_letters))
     pieces = [*(bytes([byte]) for byte in b'ab1z"'), b"ab1a", b"ab1z", b"abc"]
     table = MaskTable(Vocabulary.from_tokens([*pieces, None], (len(pieces),)))
-    state = table.start(to_dfa(f"[a-zA-Z0-9]{{3}}({endings})"), at.JSON_STRING)
+    state = table.start(to_dfa(f"[a-zA-Z0-9]{{3}}({alternatives})"), at.JSON_STRING)
     table.expand(state)
     table.row(state)
     longest = max(need for piece in pieces if (need := needed(table, state, piece)) < float("inf"))
