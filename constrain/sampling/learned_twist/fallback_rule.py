@@ -6,9 +6,11 @@ counts as `DEATH` nats below the lowest estimate.
 
     not tried both yet      learned. The flat one is probed once the last RECENT learned ones spread by more than SPREAD
                             nats or one of them died, and by a new table after FIRST_PROBE populations: what the model
-                            finds likely may be where the table guesses too low. A table that ended with flat begins
-                            with it
-    tried both              the one with the higher mean log over its last RECENT populations
+                            finds likely may be where the table guesses too low. While its mean is the higher one it is
+                            probed again, TRIES times in all: a single estimate of the flat twist may be high by
+                            chance. A table that ended with flat begins with it
+    tried both              flat if its mean log over the last RECENT populations is higher than that of the learned one
+                            by more than the standard error of their difference, else learned
     flat is used            the learned one is probed before every RETRY-th population, as the table improves
 
 A probe only compares and teaches: its estimate is not used, so that no estimate comes from a twist that had not shown
@@ -17,6 +19,7 @@ itself the better one. The choice depends on the past only, so every population 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -26,7 +29,7 @@ __all__ = ["Kind", "Outcome", "choose_kind", "choose_probe", "has_fallen_back"]
 
 Kind = Literal["learned", "flat"]
 
-RECENT, RETRY = 4, 4
+RECENT, RETRY, TRIES = 4, 4, 3
 SPREAD, DEATH = 2.0, 10.0
 FIRST_PROBE = 2
 """Populations of a new table before it is first compared."""
@@ -52,8 +55,11 @@ def choose_probe(history: Sequence[Outcome], begins_flat: bool) -> Kind | None:
     learned, flat = _recent(history, "learned"), _recent(history, "flat")
     if has_fallen_back(history, begins_flat):
         return "learned" if history and sum(one.counts for one in history) % RETRY == 0 else None
+    if flat:
+        doubted = bool(learned) and len(flat) < TRIES and compare_means(learned, flat)[0] > 0
+        return "flat" if doubted else None
     is_new = len(history) == FIRST_PROBE and history[0].populations == 0
-    return "flat" if not flat and (is_new or _is_doubtful(learned)) else None
+    return "flat" if is_new or _is_doubtful(learned) else None
 
 
 def choose_kind(history: Sequence[Outcome], begins_flat: bool) -> Kind:
@@ -64,13 +70,24 @@ def choose_kind(history: Sequence[Outcome], begins_flat: bool) -> Kind:
 def has_fallen_back(history: Sequence[Outcome], begins_flat: bool) -> bool:
     """Return whether the flat twist is the better one so far."""
     learned, flat = _recent(history, "learned"), _recent(history, "flat")
-    if not learned or not flat:
+    if not learned or not flat or (len(flat) < TRIES and not begins_flat):
         return begins_flat
-    finite = [one for one in learned + flat if one > -np.inf]
+    difference, error = compare_means(learned, flat)
+    return difference > error
+
+
+def compare_means(learned: Sequence[float], flat: Sequence[float]) -> tuple[float, float]:
+    """Return by how much the mean log Z-hat of the flat twist is higher, and the standard error of that, in nats."""
+    finite = [one for one in (*learned, *flat) if one > -np.inf]
     if not finite:
-        return False
+        return 0.0, 0.0
     worst = min(finite) - DEATH
-    return float(np.mean([max(one, worst) for one in flat])) > float(np.mean([max(one, worst) for one in learned]))
+    means, errors = list[float](), list[float]()
+    for log_zs in (learned, flat):
+        values = np.maximum(log_zs, worst)
+        means.append(float(values.mean()))
+        errors.append(float(values.var(ddof=1)) / len(values) if len(values) > 1 else 0.0)
+    return means[1] - means[0], math.sqrt(sum(errors))
 
 
 def _recent(history: Sequence[Outcome], kind: Kind) -> list[float]:
