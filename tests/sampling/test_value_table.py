@@ -314,15 +314,13 @@ def value_of_slots(
         alike = [x for x in texts if x.slot == slot]
         if alike:
             means[slot] = sum(near(x) * value_by_definition(x, table, {}, left) for x in alike) / sum(map(near, alike))
-    for group in (lambda slot: numbers.coarse_of(slot // PACES),
-                  lambda slot: (numbers.coarse_of(slot // PACES), slot % PACES), lambda slot: slot // PACES,
-                  lambda slot: slot):  # fmt: skip
+    for group in (lambda slot: numbers.coarse_of(slot // PACES), lambda slot: slot // PACES, lambda slot: slot):
         ratios: dict[Any, list[float]] = {}
         for x in texts:
             ratios.setdefault(group(x.slot), []).append(means[x.slot] / math.exp(found[x.slot]))
         for slot in found:
             seen = ratios.get(group(slot), [])
-            found[slot] += math.log((sum(seen) + 0.5) / (len(seen) + 0.5))
+            found[slot] += math.log((sum(seen) + 1) / (len(seen) + 1))
     return found
 
 
@@ -346,7 +344,7 @@ def test_backups_are_the_equation(visited: VisitedPrefixes) -> None:
         tiny = math.exp(SMALLEST)
         new = math.log((sum(x.value or 0.0 for x in alike) + tiny) / (sum(bases) + tiny))
         code = one.slot // PACES * prior.size + one.token
-        wanted = math.log((len(alike) * math.exp(min(max(new, -8.0), 8.0)) + 1.0) / (len(alike) + 1.0))
+        wanted = math.log((len(alike) * math.exp(min(max(new, -8.0), 8.0)) + 2.0) / (len(alike) + 2.0))
         assert table.pair_logs[table.pairs == code].tolist() == pytest.approx([wanted])
     again = back_up(visited, prior, table, passes=1)
     shifts = dict(zip(table.pairs.tolist(), table.pair_logs.tolist()))
@@ -442,16 +440,28 @@ def test_a_twist_that_does_well_stays() -> None:
     assert all(choose_probe(steady[:i], False) is None for i in range(12))
 
 
-def test_a_twist_that_dies_or_spreads_is_compared_once_and_left_if_it_is_worse() -> None:
+def test_a_twist_that_dies_or_spreads_is_compared_and_left_if_it_is_worse() -> None:
     dead = history(("learned", -5.0), ("learned", -math.inf))
     assert choose_probe(dead, False) == "flat"
     spread = history(("learned", -5.0), ("learned", -9.0), ("learned", -30.0))
     assert choose_probe(spread, False) == "flat"
-    worse = [*spread, Outcome("flat", -4.0, 6, counts=False)]
+    worse = [*spread]
+    for log_z in (-4.0, -4.5, -5.5):
+        assert choose_probe(worse, False) == "flat", "one good estimate may be chance"
+        assert choose_kind(worse, False) == "learned"
+        worse.append(Outcome("flat", log_z, 6, counts=False))
     assert has_fallen_back(worse, False) and choose_kind(worse, False) == "flat"
     better = [*spread, Outcome("flat", -40.0, 6, counts=False)]
     assert not has_fallen_back(better, False) and choose_kind(better, False) == "learned"
     assert choose_probe(better, False) is None, "it was compared"
+
+
+def test_a_difference_within_its_error_is_none() -> None:
+    learned = history(*[("learned", log_z) for log_z in (-5.0, -7.0, -5.5, -6.5)])
+    within = [*learned, *history(*[("flat", log_z) for log_z in (-5.0, -7.0, -5.2)])]
+    assert not has_fallen_back(within, False)
+    beyond = [*learned, *history(*[("flat", log_z) for log_z in (-4.0, -5.0, -4.2)])]
+    assert has_fallen_back(beyond, False)
 
 
 def test_the_spread_of_a_cold_table_says_nothing() -> None:

@@ -30,12 +30,12 @@ Ints = NDArray[np.int64]
 
 FIRST_PASSES = 3
 """Passes of the first backup of a table; later ones have one."""
-SHRINK = 0.5
+SHRINK = 1.0
 """Texts as good as the prior that are added to every mean of ratios to it."""
 REACH, BASE = 8.0, 0.05
 """A text that had k tokens more or fewer left than is asked about has the weight BASE + exp(-k / REACH) in the mean of
 its slot: early in a text, a model is not where it will be late."""
-PAIR_SHRINK, MOST_SHIFT = 1.0, 8.0
+PAIR_SHRINK, MOST_SHIFT = 2.0, 8.0
 """Texts without a shift that are added to those of a pair, and the largest shift in nats."""
 PRIOR = 4.0
 """Most texts that values from earlier calls count for."""
@@ -97,8 +97,7 @@ class _Classes(NamedTuple):
     slots: int64 [n], ascending. states: int64 [n]. least: float64 [n]. texts: slot of each text, as an index
     (int64 [N]). last, counts, earlier: float64 [n], texts of this call, those of them with more than one token left,
     and those that the earlier value counts for. Of the others only the end is known: the value with one token left.
-    known: indices of the slots of the prior table. groups: numbers of the coarse state, of it with the pace, and of the
-    state (each int64 [n]).
+    known: indices of the slots of the prior table. groups: numbers of the coarse state and of the state (int64 [n]).
     """
 
     slots: Ints
@@ -109,7 +108,7 @@ class _Classes(NamedTuple):
     counts: Floats
     earlier: Floats
     known: Ints
-    groups: tuple[Ints, Ints, Ints]
+    groups: tuple[Ints, Ints]
 
     @classmethod
     def of(cls, layout: _Layout, prior: ValueTable, capped: float) -> _Classes:
@@ -123,9 +122,8 @@ class _Classes(NamedTuple):
         earlier[known] = prior.counts
         earlier = np.where(counts > 0, np.minimum(earlier, capped), earlier)
         numbers = prior.numbers
-        coarse = numbers.coarse[states]
         return cls(slots, states, numbers.least[states].astype(np.float64), texts, last, counts, earlier, known,
-                   (coarse, coarse * PACES + slots % PACES, states))  # fmt: skip
+                   (numbers.coarse[states], states))  # fmt: skip
 
 
 class _Pass(NamedTuple):
@@ -230,7 +228,7 @@ def _average(
     classes: _Classes, new: Floats, means: Floats, prior: ValueTable, line: tuple[float, float], left: int
 ) -> Floats:
     """Return the values of slots: what `guess_logs` says of each, times the mean ratios to it of its coarse state, of
-    its pace there, of its state, and of itself. new, means: number of this call's texts, and mean of their V.
+    its state, and of itself. new, means: number of this call's texts, and mean of their V.
 
     Means are arithmetic, those of ratios with a gamma prior of mean 1 and shape SHRINK: a value is an expectation, of
     which rare texts may be the larger part. A few texts that could not be completed say little about the next one, and
