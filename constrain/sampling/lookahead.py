@@ -6,7 +6,8 @@ probability under the model. So the sum over all allowed tokens stays exact howe
 
 The *exit rate* of a text says how readily the model leaves its abstract state: the share of the allowed probability
 that leads to other states or ends the text, averaged over the texts before it in the same state, the last one counting
-half, the one before it a quarter, and so on. It is NaN for a text whose last token led to another state.
+half, the one before it a quarter, and so on. It is NaN for a text whose last token led to another state. A text
+*repeats* itself if its last tokens are equal to as many before them (`list_repeating`).
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["FOLLOWED", "ListedRest", "Lookahead", "Rest", "SummedRest", "build_lookahead", "find_slot"]
 
-FOLLOWED = 64
+FOLLOWED = 128
 """Number of next tokens that are followed."""
+LONGEST_REPEAT = 3
+"""Tokens of a repeated part of a text, at most."""
 LANES = np.arange(32)
 
 Floats = NDArray[np.float64]
@@ -166,10 +169,10 @@ def _finish(
     exits = log_sum(np.append(logs[~stays], end_log))
     share = math.exp(min(0.0, exits - log_mass)) if log_mass > -np.inf else 1.0
     rate = share if math.isnan(node.exit_rate) else (node.exit_rate + share) / 2
-    pace = find_pace(rate, node.has_newline)
-    slots = slots - slots % PACES + np.where(stays, pace % SPEEDS, 0)
-    slots += SPEEDS * (node.has_newline | newlines[tokens])
-    own += pace - own % PACES
+    speed = find_pace(rate, False, False)
+    slots = slots - slots % PACES + np.where(stays, speed, 0)
+    slots += SPEEDS * ((node.has_newline | newlines[tokens]) + 2 * np.isin(tokens, list_repeating(node)))
+    own += find_pace(rate, node.has_newline, False) - own % PACES
     size = 24 * len(tokens) + (rest.masses.nbytes if isinstance(rest, SummedRest) else 0)
     return Lookahead(tokens, logs, slots, rest, own, end_log, log_mass, rate, size)
 
@@ -181,7 +184,20 @@ def find_slot(node: ParticleNode, numbers: StateNumbers) -> int:
     number = numbers.find(state)
     if number < 0:
         number = numbers.add(state, tuple(position.tokens))
-    return PACES * number + find_pace(node.exit_rate, node.has_newline)
+    repeats = node.parent is not None and node.token in list_repeating(node.parent)
+    return PACES * number + find_pace(node.exit_rate, node.has_newline, repeats)
+
+
+def list_repeating(node: ParticleNode) -> list[int]:
+    """Return the tokens that would repeat the end of a text: after one of them, its last tokens, up to LONGEST_REPEAT
+    of them, are equal to as many before them.
+    """
+    last, at = list[int](), node
+    while at.parent is not None and len(last) < 2 * LONGEST_REPEAT - 1:
+        last.append(at.token)
+        at = at.parent
+    lengths = range(1, (len(last) + 1) // 2 + 1)
+    return [last[k - 1] for k in lengths if last[: k - 1] == last[k : 2 * k - 1]]
 
 
 def _follow(node: ParticleNode, tokens: Ints, numbers: StateNumbers, own: int) -> Ints:

@@ -24,7 +24,7 @@ from ..engine.constraint import Constraint
 from .learned_twist.constraint_tables import keep_table, new_table, take_table
 from .learned_twist.fallback_rule import Kind, Outcome, choose_kind, choose_probe, has_fallen_back
 from .learned_twist.value_backups import back_up, measure_gap
-from .learned_twist.value_table import Values, ValueTable
+from .learned_twist.value_table import COLD, Values, ValueTable
 from .particles import Masked, Prefixes
 from .populations import Population, Settings
 from .post_filtering import PostFilter
@@ -35,8 +35,6 @@ __all__ = ["PopulationSchedule", "can_learn", "open_schedule"]
 SCOUT_EVERY = 3
 """Counted populations between two scouts."""
 SCOUT_PARTICLES = 4
-COLD = 4
-"""Populations of a table that go on learning while they grow."""
 MOST_VISITED = 20_000
 """Texts of a call that are learned from: about 2 KB each."""
 

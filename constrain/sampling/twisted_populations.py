@@ -56,6 +56,10 @@ class Flat:
         """Return zeros, float64 [n]."""
         return np.zeros(len(slots))
 
+    def are_guesses(self, slots: Ints) -> NDArray[np.bool_]:
+        """Return False for all, bool [n]."""
+        return np.zeros(len(slots), np.bool_)
+
 
 class LearningTrie:
     """The nodes of a trie of texts with what is learned from them: `visited` outlives the nodes.
@@ -152,7 +156,11 @@ def grow_twisted_population(
         prefixes.fetch_rows(texts)
         if relearn is not None and left < settings.max_tokens and (settings.max_tokens - left) % RELEARN == 0:
             values = relearn()
-        steps = {node: _prepare_step(*trie.look_ahead(node, left), values, left - 1, defensive) for node in texts}
+        expected = {nodes[i]: float(psi[i]) for i in live}
+        steps = {
+            node: _prepare_step(*trie.look_ahead(node, left), values, left - 1, defensive, expected[node])
+            for node in texts
+        }
         prefixes.release_rows(texts)
         for i in live:
             log_ahead = steps[nodes[i]].log_ahead
@@ -183,19 +191,23 @@ def grow_twisted_population(
 
 
 def _prepare_step(
-    ahead: Lookahead, visited: VisitedPrefix | None, values: Values | Flat, left: int, defensive: float
+    ahead: Lookahead, visited: VisitedPrefix | None, values: Values | Flat, left: int, defensive: float, expected: float
 ) -> _Step:
-    """Compute B(u), psi and the proposal at a text. left: number of tokens after the next one."""
+    """Compute B(u), psi and the proposal at a text. left: number of tokens after the next one. expected: log psi(u)."""
     psi = np.zeros(len(ahead.tokens) + 2)
     psi[:-2] = values.of_pairs(ahead.slots, ahead.tokens, left)
+    guessed = values.are_guesses(np.append(ahead.slots, [ahead.own_slot, -1]))
     if visited is not None and isinstance(values, Values):
         for token, child in visited.children.items():
             if child.value is not None:
                 at = int(ahead.tokens.searchsorted(token))
                 if at < len(ahead.tokens) and ahead.tokens[at] == token:
                     psi[at] = max(math.log(child.value), psi[at] - DOUBT)
+                    guessed[at] = False
     psi[-2] = values.of_slots(np.array([ahead.own_slot]), left)[0]
     logs = np.append(ahead.logs, [ahead.rest_log, ahead.end_log])
+    if guessed.any():
+        psi[guessed] -= _find_excess(logs + psi, guessed, expected)
     twisted = logs + psi
     log_ahead = log_sum(twisted)
     if log_ahead == -np.inf:
@@ -206,6 +218,19 @@ def _prepare_step(
         corrections = twisted - log_ahead - np.log(proposal)
     weights = np.where(proposal > 0, corrections, 0.0) if defensive else np.zeros_like(psi)
     return _Step(ahead, log_ahead, psi, weights, np.cumsum(proposal))
+
+
+def _find_excess(terms: Floats, guessed: NDArray[np.bool_], expected: float) -> float:
+    """Return by how many nats the guesses among the terms of B(u) are to be lowered. terms: logs; expected: log psi(u).
+
+    Guesses may fill B(u) up to what was expected of the text, or to twice what is known of it. If they could raise it
+    further, the worst guess of many would draw all particles to texts that cannot be completed.
+    """
+    known, guesses = log_sum(terms[~guessed]), log_sum(terms[guessed])
+    most = known
+    if expected > known:
+        most = max(known, expected + math.log1p(-math.exp(known - expected)))
+    return max(0.0, guesses - most) if most > -np.inf else 0.0
 
 
 def _place_points(

@@ -13,6 +13,7 @@ import pytest
 
 from constrain import sampling
 from constrain.sampling import lookahead, pimh, smc, twisted_populations
+from constrain.sampling.learned_twist import value_table
 from constrain.sampling.learned_twist.constraint_tables import drop_table, keep_table, new_table
 from constrain.sampling.learned_twist.value_backups import back_up, measure_gap
 from constrain.sampling.learned_twist.value_table import Values, ValueTable
@@ -55,6 +56,14 @@ def spoil(table: ValueTable) -> ValueTable:
     )
 
 
+def forget(table: ValueTable) -> ValueTable:
+    """A warm table that knows every other slot only, and guesses that the others are worth 1."""
+    return replace(
+        table, slots=table.slots[::2], logs=table.logs[::2], counts=table.counts[::2], line=(0.0, 0.0),
+        populations=value_table.COLD,
+    )  # fmt: skip
+
+
 def add_masses(mass: dict[Any, float], probability: float, population: Population) -> None:
     for node, log_weight in zip(population.nodes, population.log_weights.tolist()):
         if log_weight > -math.inf:
@@ -70,6 +79,7 @@ def assert_law(mass: dict[Any, float], wanted: dict[Any, float]) -> None:
 TABLES: dict[str, Callable[[ValueTable], Values | Flat]] = {
     "learned": Values,
     "wrong": lambda table: Values(spoil(table)),
+    "half": lambda table: Values(forget(table)),
     "scout": lambda table: Values(table, unseen=0.0),
     "flat": lambda table: Flat(),
 }
@@ -156,7 +166,8 @@ def test_particles_of_one_text_draw_in_strata() -> None:
     values, share = Values(table), defaultdict[int, float](float)
     root = trie.begin()
     trie.prefixes.fetch_rows([root])
-    step = twisted_populations._prepare_step(*trie.look_ahead(root, case.max_tokens), values, case.max_tokens - 1, 0.0)
+    ahead = trie.look_ahead(root, case.max_tokens)
+    step = twisted_populations._prepare_step(*ahead, values, case.max_tokens - 1, 0.0, 0.0)
     for token, one in zip(step.ahead.tokens.tolist(), np.diff(step.edges, prepend=0.0).tolist()):
         share[token] = 16 * one / float(step.edges[-1])
     for seed in range(20):
@@ -164,6 +175,39 @@ def test_particles_of_one_text_draw_in_strata() -> None:
         population = grow_twisted_population(trie, 16, settings_of(case, threshold=0.0), values, rng, 0.0)
         drawn = [node.tokens[0] for node in population.nodes if node.tokens]
         assert all(abs(drawn.count(token) - wanted) < 2 for token, wanted in share.items())
+
+
+@pytest.mark.parametrize("expected", [0.0, -1.0, -9.0])
+def test_guesses_do_not_raise_what_a_text_is_worth(expected: float) -> None:
+    limited = 0
+    for case in (SMALL, SPELLED):
+        trie, table = learn(case, 3)
+        values = Values(forget(table))
+        root = trie.begin()
+        trie.prefixes.fetch_rows([root])
+        ahead, _ = trie.look_ahead(root, case.max_tokens)
+        guessed = np.append(values.are_guesses(np.append(ahead.slots, ahead.own_slot)), False)
+        step = twisted_populations._prepare_step(ahead, None, values, case.max_tokens - 1, 0.0, expected)
+        terms = np.exp(np.append(ahead.logs, [ahead.rest_log, ahead.end_log]) + step.values)
+        known, free = terms[~guessed].sum(), 1 - np.exp(step.values[:-2][guessed[:-2]])
+        assert terms[guessed].sum() <= max(known, math.exp(expected) - known) + 1e-12
+        assert math.exp(step.log_ahead) == pytest.approx(terms.sum())
+        limited += bool((free > 0).any())
+        if not known:
+            assert math.exp(step.log_ahead) <= math.exp(expected) + 1e-12
+    assert limited, "no guess was lowered"
+
+
+def test_cold_tables_and_scouts_do_not_tell_guesses() -> None:
+    _, table = learn(SMALL, 3)
+    slots = np.arange(0, 40 * value_table.PACES, 7)
+    warm = forget(table)
+    told = Values(warm).are_guesses(slots)
+    seen = set((warm.slots[warm.counts > 0] // value_table.PACES).tolist())
+    assert told.tolist() == [slot // value_table.PACES not in seen for slot in slots.tolist()]
+    assert told.any() and not told.all() and not Values(warm).are_guesses(np.array([-1])).any()
+    cold = replace(warm, populations=value_table.COLD - 1)
+    assert not Values(cold).are_guesses(slots).any() and not Values(warm, unseen=0.0).are_guesses(slots).any()
 
 
 def test_a_critic_is_part_of_what_is_drawn_from() -> None:

@@ -42,7 +42,7 @@ from constrain.sampling.learned_twist.value_table import (
     guess_logs,
 )
 from constrain.sampling.learned_twist.visited_prefixes import VisitedPrefix, VisitedPrefixes
-from constrain.sampling.lookahead import FOLLOWED, ListedRest, SummedRest, list_likely
+from constrain.sampling.lookahead import FOLLOWED, LONGEST_REPEAT, ListedRest, SummedRest, list_likely
 from constrain.sampling.particles import Move, Prefixes
 from constrain.sampling.twisted_populations import LearningTrie
 from constrain.vocabulary.vocabulary import Vocabulary
@@ -194,11 +194,34 @@ def test_a_line_feed_is_remembered() -> None:
     for token, before in zip(b'{\n"', (False, False, True)):
         prefixes.fetch_rows([node])
         ahead, visited = trie.look_ahead(node, 50 - node.depth)
-        assert visited is not None and visited.slot % PACES // SPEEDS == before
-        paces = ahead.slots % PACES // SPEEDS
+        assert visited is not None and visited.slot % PACES // SPEEDS % 2 == before
+        paces = ahead.slots % PACES // SPEEDS % 2
         assert (paces == (before | (ahead.tokens == 10))).all()
         node = prefixes.child(node, Move(token, -5.0, 0.0))
         node.has_newline = before or token == 10
+
+
+@given(st.lists(st.sampled_from(b"ab:"), max_size=9).map(lambda pieces: [*b'{"q":"', *pieces]))
+def test_texts_that_repeat_their_last_tokens_are_told(text: list[int]) -> None:
+    """By the definition, for the text and for all that may follow it."""
+
+    def repeats(tokens: list[int]) -> bool:
+        lengths = range(1, min(LONGEST_REPEAT, len(tokens) // 2) + 1)
+        return any(tokens[-k:] == tokens[-2 * k : -k] for k in lengths)
+
+    constraint = constrain.compile(BYTES, schema=SCHEMA, style=constrain.Style.any())
+    prefixes, numbers = Prefixes(UniformModel(BYTES.size), constraint), StateNumbers(0)
+    trie = LearningTrie(prefixes, numbers, 100)
+    node = trie.begin()
+    for token in text:
+        prefixes.fetch_rows([node])
+        trie.look_ahead(node, 50 - node.depth)
+        node = prefixes.child(node, Move(token, -5.0, 0.0))
+    prefixes.fetch_rows([node])
+    ahead, visited = trie.look_ahead(node, 50 - node.depth)
+    assert visited is not None and visited.slot % PACES // SPEEDS // 2 == repeats(text)
+    assert (ahead.slots % PACES // SPEEDS // 2).tolist() == [repeats([*text, token]) for token in ahead.tokens.tolist()]
+    assert ahead.own_slot % PACES // SPEEDS // 2 == 0, "the rest seldom repeats anything"
 
 
 class UniformModel:
@@ -213,9 +236,11 @@ class UniformModel:
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_paces_rise_with_exit_rates(one: float, other: float) -> None:
-    assert (find_pace(math.nan, False), find_pace(math.nan, True)) == (0, SPEEDS)
-    assert 0 < find_pace(min(one, other), False) <= find_pace(max(one, other), False) < SPEEDS
-    assert find_pace(one, True) == SPEEDS + find_pace(one, False) < PACES
+    flags = [(newline, repeats) for repeats in (False, True) for newline in (False, True)]
+    assert [find_pace(math.nan, *flag) for flag in flags] == [0, SPEEDS, 2 * SPEEDS, 3 * SPEEDS]
+    assert 0 < find_pace(min(one, other), False, False) <= find_pace(max(one, other), False, False) < SPEEDS
+    paces = [find_pace(one, *flag) for flag in flags]
+    assert [pace - paces[0] for pace in paces] == [0, SPEEDS, 2 * SPEEDS, 3 * SPEEDS] and paces[-1] < PACES
 
 
 @given(st.floats(0, 400), st.integers(0, 100))
@@ -300,8 +325,7 @@ def value_by_definition(one: VisitedPrefix, table: ValueTable, shifts: dict[int,
 def value_of_slots(
     table: ValueTable, visited: VisitedPrefixes, line: tuple[float, float], left: int
 ) -> dict[int, float]:
-    """Log of a guess times the mean ratios to it of coarse state, its pace, state and slot, each drawn towards 1 by
-    half a text."""
+    """Log of a guess times the mean ratios to it of coarse state, state and slot, each drawn towards 1 by a text."""
     texts, numbers = visited.listed, table.numbers
 
     def near(one: VisitedPrefix) -> float:

@@ -1,12 +1,12 @@
 """ValueTable: estimates of h(u), the probability that a model continues a text u to one of L within the tokens left.
 
 Texts share an estimate if they agree in a *slot*: the abstract state of the constraint (`engine.abstract_states`) and a
-pace (`find_pace`). The pace says how readily the model leaves the state, by the exit rate that `lookahead` defines, and
-whether the text has a line feed: a text that repeats itself within a string would seldom end in time, and a model that
-has begun to indent goes on to do so. A slot has a value for every number of tokens left, at the points `HORIZONS` and
-interpolated between them: a row of the model says what would follow with any number of tokens left, not only with the
-one it was fetched for. The last token shifts the log-values of the slots of a state (a *pair*). Where nothing is known,
-a value comes from the first of
+pace (`find_pace`). The pace says how readily the model leaves the state, by the exit rate that `lookahead` defines,
+whether the text has a line feed, and whether its last tokens repeat those before them: a model that has begun to indent
+goes on to do so, and one that has begun to repeat a word seldom ends it in time. A slot has a value for every number of
+tokens left, at the points `HORIZONS` and interpolated between them: a row of the model says what would follow with any
+number of tokens left, not only with the one it was fetched for. The last token shifts the log-values of the slots of a
+state (a *pair*). Where nothing is known, a value comes from the first of
 
     slot                                        learned, or once met as a next token's
     the mean of the slots of the same state
@@ -25,10 +25,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.cached_property import cached_property
 from .state_numbers import StateNumbers
 
-__all__ = ["HORIZONS", "MOST_RATIO", "PACES", "ValueTable", "Values", "count_horizons", "empty_table", "find_pace",
-           "fit_line", "guess_logs"]  # fmt: skip
+__all__ = ["COLD", "HORIZONS", "MOST_RATIO", "PACES", "ValueTable", "Values", "count_horizons", "empty_table",
+           "find_pace", "fit_line", "guess_logs"]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,8 +37,9 @@ Ints = NDArray[np.int64]
 RATES = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2)
 """Exit rates at which paces end."""
 SPEEDS = len(RATES) + 2
-"""Paces of texts without a line feed; as many again are those of texts with one."""
-PACES = 2 * SPEEDS
+"""Paces of texts without a line feed that do not repeat themselves; as many again are those of texts with a line feed,
+and twice as many those of texts that repeat themselves."""
+PACES = 4 * SPEEDS
 """Slots of a state: slot = state * PACES + pace. The first pace is that of texts whose last token led to another
 state."""
 DENSE = 32
@@ -52,6 +54,8 @@ MOST_RATIO = 30.0
 of."""
 LACK = 2.0
 """Nats per token that is missing for the least completion."""
+COLD = 4
+"""Populations that a table learns from while they grow, and before its guesses are told from what it knows."""
 SMALLEST = -575.0
 """Least log-value: values must be positive."""
 
@@ -132,10 +136,10 @@ def count_horizons(left: int) -> int:
     return int(HORIZONS.searchsorted(left)) + 1
 
 
-def find_pace(exit_rate: float, has_newline: bool) -> int:
+def find_pace(exit_rate: float, has_newline: bool, repeats: bool) -> int:
     """Return the pace of texts with an exit rate, NaN for a text whose last token led to another state."""
     speed = 0 if exit_rate != exit_rate else 1 + bisect_right(RATES, exit_rate)
-    return speed + SPEEDS * has_newline
+    return speed + SPEEDS * (has_newline + 2 * repeats)
 
 
 def fit_line(least: Floats, logs: Floats) -> tuple[float, float]:
@@ -205,6 +209,21 @@ class Values:
             known = table.pairs[index] == codes
             out[known] = np.clip(out[known] + table.pair_logs[index[known]], SMALLEST, 0.0)
         return out
+
+    def are_guesses(self, slots: Ints) -> NDArray[np.bool_]:
+        """Return for each slot whether no text was seen in its state (bool [n]); False for all while a table is cold,
+        and for -1.
+        """
+        if self.unseen is not None or self.table.populations < COLD or not len(self._seen):
+            return np.zeros(len(slots), np.bool_)
+        states = slots // PACES
+        out: NDArray[np.bool_] = self._seen[np.minimum(self._seen.searchsorted(states), len(self._seen) - 1)] != states
+        return out & (slots >= 0)
+
+    @cached_property
+    def _seen(self) -> Ints:
+        """The states of which texts were seen: int64, ascending."""
+        return np.unique(self.table.slots[self.table.counts > 0] // PACES)
 
     def _guess(self, slot: int, left: int, column: _Column) -> float:
         """Return the log-value of a slot that is not in the table."""
