@@ -1,4 +1,4 @@
-"""The engines that MaskBench compares, each behind the same five small methods, each by its fastest Python road.
+"""The engines that MaskBench compares, each behind the same small methods, each by its fastest Python road.
 
     engine = ENGINES["llguidance"](vocabulary)   everything that is paid once: tokens, tries, kernels. Not timed
     engine.compile(text)                         a schema; raises `Refused(reason)`. Timed
@@ -6,6 +6,7 @@
     engine.mask()                                into engine.words, int32[4008]. Timed
     engine.advance(token)                        Timed
     engine.prepare()                             of some: between mask and advance, as while a model runs. Timed apart
+    engine.forget()                              frees what is held of the schema before. Not timed
 
 A token is allowed if its bit of the mask is set; an instance ends well if the mask then allows an end token.
 No engine is helped or hampered: defaults, except that all follow JSON Schema's semantics (undeclared keys are
@@ -56,6 +57,7 @@ class Engine(Protocol):
     def start(self) -> None: ...
     def mask(self) -> None: ...
     def advance(self, token: int) -> None: ...
+    def forget(self) -> None: ...
     def why_rejected(self, text: str, tokens: list[int]) -> str: ...
 
 
@@ -106,6 +108,9 @@ class Llguidance:
     def advance(self, token: int) -> None:
         self.matcher.consume_token(token)
 
+    def forget(self) -> None:
+        self.root = self.matcher = None
+
     def why_rejected(self, text: str, tokens: list[int]) -> str:
         return "error in the matcher" if self.matcher.is_error() else "not told apart"
 
@@ -143,6 +148,9 @@ class Xgrammar:
 
     def advance(self, token: int) -> None:
         self.matcher.accept_token(token)
+
+    def forget(self) -> None:
+        self.compiled = self.matcher = None
 
     def why_rejected(self, text: str, tokens: list[int]) -> str:
         return "not told apart"
@@ -184,6 +192,9 @@ class Constrain:
 
     def advance(self, token: int) -> None:
         self.matcher.advance(token)
+
+    def forget(self) -> None:
+        self.constraint = self.matcher = None
 
     def why_rejected(self, text: str, tokens: list[int]) -> str:
         """ "key order" if the same style with free key order accepts the instance, else "other"."""

@@ -129,6 +129,7 @@ def prepare_engine(name: str, vocabulary: Llama3, core: int) -> Engine:
     os.sched_setaffinity(0, {core})
     engine = ENGINES[name](vocabulary)
     warm_up(engine, tokenise_case(WARM, vocabulary))
+    engine.forget()  # so that no forked worker frees what it shares with this process
     gc.collect()
     gc.freeze()  # what was prepared is not searched for garbage again, in the workers least of all
     return engine

@@ -27,8 +27,11 @@ class Toy:
     def __init__(self) -> None:
         self.words = np.zeros((SIZE + 31) // 32, np.int32)
         self.last = 0
+        self.held = 0
 
     def compile(self, text: str) -> None:
+        assert not self.held, "the schema before was not freed"
+        self.held = 1
         if text == "refused":
             raise Refused("no keyword 'foo' at line 3")
         if text == "broken":
@@ -45,6 +48,9 @@ class Toy:
 
     def advance(self, token: int) -> None:
         self.last = token
+
+    def forget(self) -> None:
+        self.held = 0
 
     def why_rejected(self, text: str, tokens: list[int]) -> str:
         return "other"
@@ -69,6 +75,21 @@ def test_measure_separates_refusals_from_mistakes() -> None:
     refused, broken = measure_schema(Toy(), job("refused")), measure_schema(Toy(), job("broken"))
     assert refused.refused == ("no keyword … at line #", "no keyword 'foo' at line 3")
     assert broken.refused is None and broken.error == "while compiling: IndexError: a bug"
+
+
+def test_what_is_held_of_a_schema_is_freed_before_the_next_is_timed() -> None:
+    now, toy = [0], Toy()
+
+    def free() -> None:
+        now[0] += 1_000_000
+        toy.held = 0
+
+    def mask() -> None:
+        now[0] += 7
+
+    toy.forget, toy.mask = free, mask  # type: ignore[method-assign]
+    for _ in range(2):
+        assert measure_schema(toy, job("s"), clock=lambda: now[0]).first == 7
 
 
 def misbehave(what: str) -> Any:
