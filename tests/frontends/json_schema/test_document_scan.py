@@ -14,7 +14,7 @@ from constrain import Limits, Style
 from constrain.base.json_documents import LoadedDocument
 from constrain.base.work import work_budget
 from constrain.frontends.json_schema.core.static_types import TYPE_BITS
-from constrain.frontends.json_schema.reading import document_inspection, name_summaries
+from constrain.frontends.json_schema.reading import document_inspection, name_summaries, text_scan
 from constrain.frontends.json_schema.reading.document_inspection import Inspection, PlainInspector
 from constrain.frontends.json_schema.reading.name_summaries import PLAIN_KEYWORDS
 from constrain.frontends.json_schema.reading.text_scan import scan_text
@@ -129,6 +129,16 @@ def test_what_is_not_unique_or_escaped_is_left_to_the_inspection(text: str) -> N
 def test_deep_documents_are_left_to_the_inspection() -> None:
     for levels in (layout.MOST_FRAMES - 1, layout.MOST_FRAMES):
         assert judge('{"items":' * levels + "{}" + "}" * levels) is (levels < layout.MOST_FRAMES)
+
+
+def test_a_scan_finds_nothing_of_the_scan_before_it_in_its_memory() -> None:
+    short, long = (json.dumps({"properties": {str(k): {f"x{k}": 1} for k in range(n)}}) for n in (3, 120))
+    beyond = json.dumps({"title": "a" * 8 * text_scan.SCRATCH_LENGTH, "y": 1})
+    expected = {short: {"x0", "x1", "x2"}, long: {f"x{k}" for k in range(120)}, beyond: {"y"}}
+    for text in (long, short, beyond, short, long):
+        scan = scan_text(text, 2020)
+        assert scan is not None and scan.list_names() == expected[text]
+    assert 0 < len(text_scan._scratch) <= text_scan.MOST_SCRATCH
 
 
 def test_the_layout_has_the_bits_of_the_inspection() -> None:

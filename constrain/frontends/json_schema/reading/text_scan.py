@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.reserved_memory import map_pages
 from ....base.work import active_budget
 from ....kernels.document_scan_layout import F_W, MOST_FRAMES, R_HEADER, S_W, result_length
 from ....kernels.entry_points import scan_document
@@ -50,15 +50,13 @@ def scan_text(text: str, draft: int) -> Scan | None:
         return None
     length = result_length(len(octets))
     try:
-        result = _scratch.pop()
+        result = _scratch.pop() if length <= SCRATCH_LENGTH else _map_words(length)
     except IndexError:
-        result = array("q")
-    if len(result) < length:
-        result = array("q", bytes(8 * length))
+        result = _map_words(SCRATCH_LENGTH)
     is_plain = scan_document(octets, *_name_table_of_draft(draft), result)
     subschemas, values, count, has_identifiers = result[:R_HEADER]
     spans = result[FIRST_SPAN : FIRST_SPAN + S_W * count].tolist() if is_plain and count else []
-    if len(_scratch) < MOST_SCRATCH and length <= MOST_SCRATCH_LENGTH:
+    if len(_scratch) < MOST_SCRATCH and length <= SCRATCH_LENGTH:
         _scratch.append(result)
     if not is_plain:
         return None
@@ -69,9 +67,15 @@ def scan_text(text: str, draft: int) -> Scan | None:
 
 
 FIRST_SPAN = R_HEADER + MOST_FRAMES * F_W
-MOST_SCRATCH, MOST_SCRATCH_LENGTH = 4, 1 << 16
-"""Arrays that are kept for the next scans, which take one each, and the greatest length of one."""
-_scratch: list[array[int]] = []
+MOST_SCRATCH, SCRATCH_LENGTH = 4, 1 << 16
+"""Results that are kept for the next scans, which take one each, and the length of one. Only what a scan writes takes
+memory, and a forked process copies no more: an array would be cleared as a whole."""
+_scratch: list[memoryview] = []
+
+
+def _map_words(length: int) -> memoryview:
+    """Return `length` int64s."""
+    return memoryview(map_pages(8 * length, "the scan of a schema", "Use a shorter schema.")).cast("q")
 
 
 @cache
