@@ -17,6 +17,7 @@ from constrain.frontends.json_schema.core.static_types import TYPE_BITS
 from constrain.frontends.json_schema.reading import document_inspection, name_summaries, text_scan
 from constrain.frontends.json_schema.reading.document_inspection import Inspection, PlainInspector
 from constrain.frontends.json_schema.reading.name_summaries import PLAIN_KEYWORDS
+from constrain.frontends.json_schema.reading.scanned_documents import judge_scan
 from constrain.frontends.json_schema.reading.text_scan import scan_text
 from constrain.kernels import document_scan_layout as layout
 from tests.schema_strategies import schemas
@@ -35,20 +36,22 @@ def judge(text: str, style: Style = Style()) -> bool:
     found = []
     for judged_by_scan in (True, False):
         inspection = Inspection(document, None, Limits())
-        inspector = PlainInspector(inspection, style, Limits())
         with work_budget(1 << 30) as budget:
             if judged_by_scan:
                 scan = scan_text(text, inspection.draft)
-                is_plain = scan is not None and inspector.judge(scan, document)
+                parts = None if scan is None else judge_scan(scan, document, style, Limits())
+                if parts is None:
+                    return False
+                found.append((True, *parts, budget.spent))
             else:
-                is_plain = inspector.inspect(document)
-            found.append((is_plain, inspector.unknown_names, inspector.unknown_formats, budget.spent))
+                inspector = PlainInspector(inspection, style, Limits())
+                is_plain = inspector.inspect(document) and not inspector.undecided
+                names, formats, targets = inspector.unknown_names, inspector.unknown_formats, inspector._targets
+                found.append((is_plain, names, formats, targets, budget.spent))
     scanned, inspected = found
-    if scanned[0]:
-        assert scanned == inspected
-    else:
-        assert scanned == (False, set(), set(), scanned[3])
-    return scanned[0]
+    assert scanned == inspected
+    assert all(scanned[3][name] is raw for name, raw in inspected[3].items())
+    return True
 
 
 def mutate(text: str, choose: random.Random) -> str:

@@ -56,7 +56,6 @@ from ..reading.name_summaries import (
 )
 from ..reading.plain_values import read_types
 from ..reading.schema_parser import PLAIN, SchemaParser, parse_document
-from ..reading.schema_references import ReferenceTarget
 from ..shapes.array_case import ArrayCase
 from ..shapes.value_emitter import ValueEmitter
 from ..strings.formats import FORMATS
@@ -117,8 +116,7 @@ class DocumentRules(ValueEmitter, CodedRules):
         """Return the node of the root if it has arrays or objects; None if the SchemaEmitter has to emit it at once."""
         raw, pointer = self._document, ""
         if "$ref" in raw and id(raw) not in self._undecided:
-            target = self._follow(raw["$ref"])
-            raw, pointer = target.raw, target.pointer
+            raw, pointer = self._follow(raw["$ref"])
         bits, rows = self._summaries[tuple(raw)][:2]
         if not rows:
             return surround_root(ANY_VALUE, self.style)
@@ -304,8 +302,8 @@ class DocumentRules(ValueEmitter, CodedRules):
             return ANY_VALUE
         undecided = self._undecided
         if "$ref" in raw and id(raw) not in undecided:  # In later drafts it is the only keyword.
-            target = self._follow(raw["$ref"])
-            raw, parent, names = target.raw, FOLLOWED, (target.pointer,)
+            raw, pointer = self._follow(raw["$ref"])
+            parent, names = FOLLOWED, (pointer,)
         summary = self._summaries[tuple(raw)]
         if not summary.rows:
             return ANY_VALUE
@@ -317,13 +315,12 @@ class DocumentRules(ValueEmitter, CodedRules):
                 return self._parts.scalars[types]
         return self.rule_of(raw, parent, names, summary)
 
-    def _follow(self, reference: str) -> ReferenceTarget:
+    def _follow(self, reference: str) -> tuple[dict[str, Any], str]:
         """Return the target of a reference, or of the reference that it is, and so on: no cycle is founded."""
-        references = self._inspection.references
-        target = references.resolve(reference, references.main, "")
-        while "$ref" in target.raw and id(target.raw) not in self._undecided:
-            target = references.resolve(target.raw["$ref"], references.main, "")
-        return target
+        raw, pointer = self._inspection.follow(reference)
+        while "$ref" in raw and id(raw) not in self._undecided:
+            raw, pointer = self._inspection.follow(raw["$ref"])
+        return raw, pointer
 
     def _asserts_of_texts(self, raw: dict[str, Any], bits: int) -> bool:
         """Return whether keywords of texts with these bits, the only ones besides `type`, assert something."""

@@ -20,16 +20,15 @@ from types import MappingProxyType
 from typing import Any
 
 from ....base.errors import ConstrainError
-from ....base.json_documents import LoadedDocument, References, parse_json
+from ....base.json_documents import LoadedDocument, References
 from ....base.options import Limits, Style
 from ....base.work import spend_work
-from ....kernels.document_scan_layout import A_FORMAT, A_PATTERN, AN_IDENTIFIER, S_W, UNKNOWN_NAME
 from ..core.dialects import DIALECTS, NEWEST
 from ..core.json_values import NUMBER
 from ..core.keyword_values import MOST_COUNT
 from ..core.static_types import INTEGER, TYPE_BITS, TYPES
 from ..strings.formats import FORMATS
-from ..strings.schema_patterns import MOST_SMALL_POSITIONS, check_pattern, read_pattern
+from ..strings.schema_patterns import MOST_SMALL_POSITIONS, is_plain_pattern, read_pattern
 from .keywords import STRUCTURE, iterate_subschemas
 from .mandatory_references import READING, UNITS_AT_ONCE, are_founded
 from .name_summaries import (
@@ -59,8 +58,9 @@ from .name_summaries import (
     summaries_of_draft,
 )
 from .plain_values import has_plain_value, is_plain_interval, is_unicode, read_types
+from .scanned_documents import NO_TARGETS, NOTHING, judge_scan
 from .schema_references import PLAIN_URI, ReferenceResolver
-from .text_scan import UNITS, Scan, scan_text
+from .text_scan import UNITS, scan_text
 
 __all__ = ["IDENTIFIERS", "Inspection", "PlainInspector", "inspect_document"]
 
@@ -77,8 +77,6 @@ DYNAMIC_REFERENCES = frozenset(("$dynamicRef", "$recursiveRef"))
 
 NO_PROPERTIES: dict[str, Any] = {}
 SEQUENCES = (list, tuple)
-MAPS, PARTS = frozenset(("properties", *STRUCTURE)), frozenset(("items", "additionalProperties"))
-"""Names of maps of subschemas, and of one subschema, that references go through."""
 
 
 class Inspection:
@@ -88,15 +86,15 @@ class Inspection:
     accepted and satisfiable. undecided: of a document that is plain but for some subschemas, these raw subschemas by
     their ids, but for those that nothing leads to. entries: those of them that plain ones, references and the root lead
     to: the others are inside them. unknown_names, unknown_formats: of both kinds of documents, names that their draft
-    does not define, and formats.
+    does not define, and formats. scanned_targets: raw subschemas by the references to them, if a scan has found these.
 
     Of most documents the draft is known without a resolver, which is made when a reference is followed. Otherwise it is
     made at once, and raises what is wrong with the root.
     """
 
     __slots__ = (
-        "_document", "_limits", "_references", "_registry", "draft", "entries", "is_plain", "undecided",
-        "unknown_formats", "unknown_names",
+        "_document", "_limits", "_references", "_registry", "draft", "entries", "is_plain", "scanned_targets",
+        "undecided", "unknown_formats", "unknown_names",
     )  # fmt: skip
 
     def __init__(self, document: Any, registry: Mapping[str, Any] | None, limits: Limits) -> None:
@@ -104,6 +102,7 @@ class Inspection:
         self._references: ReferenceResolver | None = None
         self.is_plain = False
         self.undecided: Mapping[int, dict[str, Any]] = NONE_UNDECIDED
+        self.scanned_targets = NO_TARGETS
         self.entries: list[dict[str, Any]] = []
         self.unknown_names: Set[str] = NOTHING
         self.unknown_formats: Set[str] = NOTHING
@@ -119,6 +118,15 @@ class Inspection:
             found = self._references = ReferenceResolver(self._document, self._registry, self._limits)
         return found
 
+    def follow(self, reference: str) -> tuple[Any, str]:
+        """Return the raw subschema that a reference in the scope of the root names, and its pointer."""
+        raw = self.scanned_targets.get(reference)
+        if raw is not None:
+            return raw, reference[1:]
+        references = self.references
+        target = references.resolve(reference, references.main, "")
+        return target.raw, target.pointer
+
     def give_up(self) -> None:
         """Forget the undecided subschemas: one of them was refused, or is not satisfiable."""
         self.undecided, self.entries = NONE_UNDECIDED, []
@@ -132,7 +140,6 @@ class Inspection:
         )
 
 
-NOTHING: Set[str] = frozenset()
 NONE_UNDECIDED: Mapping[int, dict[str, Any]] = MappingProxyType({})
 
 
@@ -164,14 +171,13 @@ def inspect_document(
     found, text = Inspection(loaded.value, registry, limits), loaded.text
     if found.may_be_plain:
         scan = None if text is None else scan_text(text, found.draft)
-        if scan is not None and not any(scan.spans[::S_W]):  # there are unknown names at most
-            spend_work(scan.units, READING)
+        parts = None if scan is None else judge_scan(scan, loaded.value, style, limits)
+        if parts is not None:
             found.is_plain = True
-            if scan.spans:
-                found.unknown_names = scan.list_names()
+            found.unknown_names, found.unknown_formats, found.scanned_targets = parts
         else:
             inspector = PlainInspector(found, style, limits)
-            if (scan is not None and inspector.judge(scan, loaded.value)) or inspector.inspect(loaded.value):
+            if inspector.inspect(loaded.value):
                 found.is_plain = not inspector.undecided
                 found.undecided, found.entries = inspector.undecided, inspector.list_entries()
                 found.unknown_names, found.unknown_formats = inspector.unknown_names, inspector.unknown_formats
@@ -225,63 +231,6 @@ class PlainInspector:
         """Return the undecided subschemas that plain ones, references and the root lead to."""
         reached = set(map(id, self._targets.values())) if self._reached_targets is None else self._reached_targets
         return [raw for number, raw in self.undecided.items() if number not in self._inner or number in reached]
-
-    def judge(self, scan: Scan, document: dict[str, Any]) -> bool:
-        """Return whether the parts that a scan has left let the document be plain, as `inspect` would.
-
-        Otherwise nothing is changed or charged.
-        """
-        self._has_identifiers = scan.has_identifiers
-        if not self._judge_spans(scan.source, scan.spans, document):
-            self._has_identifiers = False
-            self._targets.clear()
-            self.unknown_names.clear()
-            self.unknown_formats.clear()
-            return False
-        spend_work(scan.units, READING)
-        return True
-
-    def _judge_spans(self, source: str | bytes, spans: list[int], document: dict[str, Any]) -> bool:
-        """Return whether the texts that a scan has found let a document be plain."""
-        seen: set[tuple[int, str | bytes]] = set()
-        for what, begin, end in zip(spans[::S_W], spans[1::S_W], spans[2::S_W]):
-            part = source[begin:end]
-            if (what, part) in seen:
-                continue
-            seen.add((what, part))
-            text = part.decode() if isinstance(part, bytes) else part
-            if what == UNKNOWN_NAME:
-                self.unknown_names.add(text)
-                continue
-            if "\\" in text:
-                text = parse_json(f'"{text}"', self._limits)
-            if what == A_FORMAT:
-                if self._asserts_formats and text not in FORMATS:
-                    self.unknown_formats.add(text)
-            elif what == A_PATTERN:
-                if not self._is_plain_pattern(text):
-                    return False
-            elif what == AN_IDENTIFIER:
-                if not PLAIN_URI.fullmatch(text):
-                    return False
-            elif not (self._is_plain_reference(text) and self._is_scanned(text, document)):
-                return False
-        return not self._targets or (not self._has_identifiers and are_founded(self._targets, self.undecided))
-
-    def _is_scanned(self, reference: str, document: dict[str, Any]) -> bool:
-        """Return whether the target of a reference is at a place that a scan goes to, where it has been found plain."""
-        raw: Any = document
-        names = iter(reference.split("/")[1:])
-        for name in names:
-            if name in MAPS:
-                raw = raw.get(name)
-                name = next(names, "")
-            elif name not in PARTS:
-                return False
-            raw = raw.get(name) if type(raw) is dict else None
-            if type(raw) is not dict:
-                return False
-        return raw is self._targets[reference]
 
     def _inspect_pending(self, document: dict[str, Any]) -> bool:
         """Return whether the pending subschemas of the document, and all parts of them, are plain by themselves."""
@@ -460,7 +409,7 @@ class PlainInspector:
             return False
         ((pattern, schema),) = patterns.items()
         self._pending.append(schema)
-        return self._is_plain_pattern(pattern) and read_pattern(pattern).small
+        return is_plain_pattern(pattern, self._limits) and read_pattern(pattern).small
 
     def _is_plain_array(self, raw: dict[str, Any]) -> bool:
         low, high = raw.get("minItems", 0), raw.get("maxItems", MOST_COUNT)
@@ -480,15 +429,6 @@ class PlainInspector:
                 self.unknown_formats.add(known)
                 names &= ~FORMAT
         if names & (PATTERN | FORMAT):
-            return names == FORMAT or (names == PATTERN and self._is_plain_pattern(raw["pattern"]))
+            return names == FORMAT or (names == PATTERN and is_plain_pattern(raw["pattern"], self._limits))
         low, high = raw.get("minLength", 0), raw.get("maxLength", MOST_COUNT)
         return type(low) is int and type(high) is int and 0 <= low <= high <= MOST_COUNT
-
-    def _is_plain_pattern(self, pattern: Any) -> bool:
-        if type(pattern) is not str:
-            return False
-        try:
-            check_pattern(pattern, "", self._limits)
-        except ConstrainError:  # The parser raises it with its place.
-            return False
-        return read_pattern(pattern).has_text

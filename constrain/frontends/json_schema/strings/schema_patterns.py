@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ....automata.dfa import SURROGATES, Dfa
 from ....base.errors import ConstrainError, LimitError, RegexError, SchemaError, UnsupportedError
@@ -19,7 +19,7 @@ from ...regex.regex_parser import parse_pattern
 from ...regex.regex_program import expanded_length
 from ...regex.regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
 
-__all__ = ["SchemaPattern", "check_pattern", "letters_dfa", "pattern_dfa", "read_pattern"]
+__all__ = ["SchemaPattern", "check_pattern", "is_plain_pattern", "letters_dfa", "pattern_dfa", "read_pattern"]
 
 MOST_SMALL_POSITIONS = 14
 """Positions of a pattern up to which its automaton cannot exceed 2^14 states, so that it may be built later."""
@@ -90,6 +90,17 @@ def check_pattern(pattern: str, pointer: str, limits: Limits) -> None:
         ) from None  # fmt: skip
     except (UnsupportedError, LimitError) as error:
         raise relocate_error(error, pointer) from None
+
+
+def is_plain_pattern(pattern: Any, limits: Limits) -> bool:
+    """Return whether a value is a valid pattern that certainly matches some text."""
+    if type(pattern) is not str:
+        return False
+    try:
+        check_pattern(pattern, "", limits)
+    except ConstrainError:  # The parser raises it with its place.
+        return False
+    return read_pattern(pattern).has_text
 
 
 def relocate_error(error: ConstrainError, pointer: str) -> ConstrainError:
