@@ -146,25 +146,34 @@ def explain_keywords(function: F) -> F:
     names = frozenset(signature.parameters)
     by_place = [one for one in takes if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     needed = [(k, one.name) for k, one in enumerate(by_place) if one.default is one.empty and one.name in EXAMPLES]
-    enough = max([0, *(place + 1 for place, _ in needed)])  # arguments by place that are all that is needed
     name = function.__qualname__.removesuffix(".__init__")
 
-    @wraps(function)
-    def explained(*arguments: Any, **keywords: Any) -> Any:
-        if not names.issuperset(keywords):
-            wrong = next(word for word in keywords if word not in names)
-            raise TypeError(describe_unknown(name, wrong, names))
+    def explain(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str | None:
+        """Return the message for arguments that the function does not have, or for one that it lacks; None if none."""
+        wrong = next((word for word in keywords if word not in names), None)
+        if wrong is not None:
+            return describe_unknown(name, wrong, names)
         if len(arguments) > len(by_place):
             known = [one.name for one in by_place if one.name != "self"]
             more = len(arguments) - len(by_place) + len(known)
-            raise TypeError(
+            return (
                 f"{name}() takes {' and '.join(known)} by position, and got {more} arguments: "
                 f"give the others by name, such as {next(iter(names.difference(known)), known[-1])}="
             )
-        for place, one in needed if len(arguments) < enough else ():
+        for place, one in needed:
             if place >= len(arguments) and one not in keywords:
-                raise TypeError(f"{name}() needs {one}: give {EXAMPLES[one]}")
-        return function(*arguments, **keywords)
+                return f"{name}() needs {one}: give {EXAMPLES[one]}"
+        return None
+
+    @wraps(function)
+    def explained(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            return function(*arguments, **keywords)
+        except TypeError:  # Python's own for the arguments, or one of the call: nothing is checked before.
+            message = explain(arguments, keywords)
+            if message is None:
+                raise
+        raise TypeError(message)
 
     return cast(F, explained)
 

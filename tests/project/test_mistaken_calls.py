@@ -407,6 +407,21 @@ def test_a_function_of_any_keyword_cannot_be_explained() -> None:
         explain_keywords(lambda **options: options)
 
 
+def test_a_type_error_of_the_function_itself_is_left_as_it_is() -> None:
+    error = TypeError("inside")
+
+    @explain_keywords
+    def fail(schema: object, *, type: object = None) -> None:
+        raise error
+
+    with pytest.raises(TypeError) as caught:
+        fail({}, type=int)
+    assert caught.value is error
+    with pytest.raises(TypeError, match="needs schema: give schema=") as caught:
+        fail(type=int)  # type: ignore[call-arg]
+    assert caught.value.__context__ is None
+
+
 # ---- names of models ---------------------------------------------------------------------------------------------
 
 
