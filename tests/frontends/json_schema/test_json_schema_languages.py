@@ -55,7 +55,8 @@ def test_pattern_properties() -> None:
     assert read_pattern("^[a-z]{1,255}$").counted == (1, 255)
     assert read_pattern("[a-z]").counted is None
     assert read_pattern("^a(b|c)$").has_text and not read_pattern("^a[^\\s\\S]$").has_text
-    assert read_pattern("^.$").small and not read_pattern("^(ab){20}$").small
+    assert read_pattern("^.$").most_states <= 64 < read_pattern("^(ab){20}$").most_states < 300
+    assert read_pattern("^(ab){20}x*$").most_states > 1 << 40
 
 
 def test_literal_sets() -> None:

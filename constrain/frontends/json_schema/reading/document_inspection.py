@@ -28,7 +28,7 @@ from ..core.json_values import NUMBER
 from ..core.keyword_values import MOST_COUNT
 from ..core.static_types import INTEGER, TYPE_BITS, TYPES
 from ..strings.formats import FORMATS
-from ..strings.schema_patterns import MOST_SMALL_POSITIONS, is_plain_pattern, read_pattern
+from ..strings.schema_patterns import is_plain_pattern, read_pattern
 from .keywords import STRUCTURE, iterate_subschemas
 from .mandatory_references import READING, UNITS_AT_ONCE, are_founded
 from .name_summaries import (
@@ -71,8 +71,6 @@ MOST_VALUES = 1_000
 """Values of an enum up to which it is plain: longer ones are charged when the schema is compiled."""
 MOST_OPTIONS = 8
 """Options of anyOf or oneOf up to which they are plain."""
-SMALL_STATES = 1 + (1 << MOST_SMALL_POSITIONS)
-"""States that the automaton of a small pattern, and its complement, cannot exceed."""
 DYNAMIC_REFERENCES = frozenset(("$dynamicRef", "$recursiveRef"))
 
 NO_PROPERTIES: dict[str, Any] = {}
@@ -403,13 +401,13 @@ class PlainInspector:
     def _has_plain_names(self, raw: dict[str, Any]) -> bool:
         """Return whether `patternProperties` is alone, with one pattern that divides names in two small automata."""
         patterns = raw["patternProperties"]
-        if type(patterns) is not dict or len(patterns) != 1 or self._limits.dfa_states < SMALL_STATES:
+        if type(patterns) is not dict or len(patterns) != 1:
             return False
         if raw.get("properties") or raw.get("required"):
             return False
         ((pattern, schema),) = patterns.items()
         self._pending.append(schema)
-        return is_plain_pattern(pattern, self._limits) and read_pattern(pattern).small
+        return is_plain_pattern(pattern, self._limits) and read_pattern(pattern).most_states <= self._limits.dfa_states
 
     def _is_plain_array(self, raw: dict[str, Any]) -> bool:
         low, high = raw.get("minItems", 0), raw.get("maxItems", MOST_COUNT)

@@ -14,6 +14,7 @@ from ....base.options import Limits
 from ....base.work import memoize_work
 from ...regex.charset import list_ranges
 from ...regex.pattern_parts import SplitPattern, remove_anchors, split_anchored
+from ...regex.prefix_counts import bound_states
 from ...regex.regex_dfa import build_dfa, build_split_dfa
 from ...regex.regex_parser import parse_pattern
 from ...regex.regex_program import expanded_length
@@ -22,22 +23,27 @@ from ...regex.regex_tree import Alternation, Concatenation, OneOf, Repetition, T
 __all__ = ["SchemaPattern", "check_pattern", "is_plain_pattern", "letters_dfa", "pattern_dfa", "read_pattern"]
 
 MOST_SMALL_POSITIONS = 14
-"""Positions of a pattern up to which its automaton cannot exceed 2^14 states, so that it may be built later."""
+"""Positions of a pattern up to which the sets of them bound the states of its automaton."""
+LEAST_STATES = 64
+"""States that any automaton is taken to need: the program that it is built from must not be longer, either."""
+INSTRUCTIONS = 4
+"""Instructions of a program for each prefix of a word: for a character, to an option, from it, and to another copy."""
+UNKNOWN_STATES = 1 << 62
 
 
 class SchemaPattern(NamedTuple):
     """A parsed pattern.
 
     term: its tree. split: its body, conditions and lengths. counted: the least and most characters (None: no bound), if
-    it constrains them besides its letters. has_text: some text certainly matches. small: its automaton cannot exceed
-    the limit, so it need not be built to know that.
+    it constrains them besides its letters. has_text: some text certainly matches. most_states: that its automaton and
+    the complement of it can have, so that it need not be built to know that these do not exceed a limit.
     """
 
     term: Term
     split: SplitPattern
     counted: tuple[int, int | None] | None
     has_text: bool
-    small: bool
+    most_states: int
 
 
 @memoize_work(4096)
@@ -47,10 +53,18 @@ def read_pattern(pattern: str) -> SchemaPattern:
     bare = remove_anchors(term, "search")
     split = split_anchored(term, bare, "search")
     if bare is None:
-        return SchemaPattern(term, split, (split.low, split.high) if split.counted else None, False, False)
+        return SchemaPattern(term, split, (split.low, split.high) if split.counted else None, False, UNKNOWN_STATES)
     if isinstance(bare, Repetition) and isinstance(bare.term, OneOf) and _has_match(bare.term):
-        return SchemaPattern(term, split, (bare.low, bare.high), True, True)
-    return SchemaPattern(term, split, None, _has_match(bare), expanded_length(bare) <= MOST_SMALL_POSITIONS)
+        return SchemaPattern(term, split, (bare.low, bare.high), True, LEAST_STATES)
+    return SchemaPattern(term, split, None, _has_match(bare), _bound_states(bare))
+
+
+def _bound_states(term: Term) -> int:
+    """Return an upper bound of the states of the automaton of a tree without anchors."""
+    if (positions := expanded_length(term)) <= MOST_SMALL_POSITIONS:
+        return max(1 + (1 << positions), LEAST_STATES)
+    states = bound_states(term)
+    return UNKNOWN_STATES if states is None else LEAST_STATES + INSTRUCTIONS * states
 
 
 def _has_match(term: Term) -> bool:
@@ -81,7 +95,7 @@ def check_pattern(pattern: str, pointer: str, limits: Limits) -> None:
     """Raise the error of an invalid regular expression, with its pointer in the schema."""
     try:
         known = read_pattern(pattern)
-        if not known.small:
+        if known.most_states > limits.dfa_states:
             (pattern_dfa if known.counted is None else letters_dfa)(pattern, limits.dfa_states)
     except RegexError as error:
         raise SchemaError(
