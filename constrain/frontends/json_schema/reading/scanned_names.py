@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ....kernels.document_scan_layout import D_HEADER, D_LENGTH, D_W, MULTIPLIER
 
@@ -14,7 +12,7 @@ __all__ = ["build_name_table"]
 
 def build_name_table(
     names: Mapping[str, int], types: Mapping[str, int], is_legacy: bool, most_count: int
-) -> tuple[bytes, NDArray[np.int64]]:
+) -> tuple[bytes, array[int]]:
     """Return the bytes of all names, and the table of their bits."""
     blob = "".join((*names, *types)).encode()
     slots = 4
@@ -33,7 +31,7 @@ def build_name_table(
     for name, bit in types.items():
         table += (first, len(name), bit)
         first += len(name)
-    return blob, np.array(table, np.int64)
+    return blob, array("q", table)
 
 
 def hash_octets(octets: bytes) -> int:

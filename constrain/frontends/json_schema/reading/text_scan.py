@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from functools import cache
 from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ....base.reserved_memory import map_pages
 from ....base.work import active_budget
@@ -79,6 +77,6 @@ def _map_words(length: int) -> memoryview:
 
 
 @cache
-def _name_table_of_draft(draft: int) -> tuple[bytes, NDArray[np.int64]]:
+def _name_table_of_draft(draft: int) -> tuple[bytes, array[int]]:
     """Return the names of a draft as a scan reads them."""
     return build_name_table(list_name_bits(draft), TYPE_BITS, draft <= 7, MOST_COUNT)
