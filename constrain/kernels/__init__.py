@@ -14,8 +14,8 @@
     dfa_blocks         a DFA in the table of a vocabulary
     number_leaves      states of numbers, which Python computes
     parsing            scanner and LALR table: a list of lexemes and a byte give a list
-    vocabulary_trie trie subtree_summaries byte_rows lexemes
-                       the vocabulary as a trie; rows, suffix tries and lexeme tries
+    vocabulary_trie trie subtree_summaries byte_rows quoted_subtrees lexemes
+                       the vocabulary as a trie; rows, suffix tries, subtrees below a quote and lexeme tries
     token_steps trie_walks key_walks exit_walks trie_tokens
                        the tokens that a set accepts, one at a time or by a walk of a trie
     masks leaf_masks gap_masks lexeme_masks mask_deltas

@@ -88,7 +88,8 @@ LEX_EXITS: Final = 61    # [exit, EXIT_W]
 LEX_WORDS: Final = 62    # tokens, remainders (token << 8 | bytes read), rows of bits
 LEX_CACHE: Final = 63    # [token, CACHED_W] memoised results of `lexemes.read_token`
 CONTENTS: Final = 64     # the tokens by the bytes that they have; see `byte_rows`
-SLOTS: Final = 65
+QUOTED: Final = 65      # the subtrees of the main trie below an opening quote; see `quoted_subtrees`
+SLOTS: Final = 66
 
 
 # ---- HEAD --------------------------------------------------------------------------------------------------

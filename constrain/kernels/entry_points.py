@@ -67,6 +67,7 @@ expand_leaves: Callable[[int, int, int], int] = find_function("leaves.expand_lea
 write_dfa_block: Callable[[Array, Array, Array], int] = find_function("dfa_blocks.write_dfa_block")  # int32
 build_trie: Callable[[int, Array], int] = find_function("vocabulary_trie.build_trie")  # int32
 fill_contents: Callable[[int], int] = find_function("byte_rows.fill_contents")
+write_quoted_subtrees: Callable[[int, int], int] = find_function("quoted_subtrees.write_quoted_subtrees")
 find_unexpanded: Callable[[int, int], int] = find_function("trie.find_unexpanded")
 make_row: Callable[[int, int], int] = find_function("trie.make_row")
 write_run_tokens: Callable[[int, Array, Array, Array, Array, Array, Array], int] = find_function(

@@ -50,6 +50,14 @@ WORD_NEED: Final = 8
 MACHINE_W: Final = 2
 MACHINE_MODE: Final = 0
 MACHINE_DFA: Final = 1   # offset in DFAS
+# QUOTED: the leaf state after an opening quote, the number of subtrees, then a record for each
+QUOTED_STATE: Final = 0
+QUOTED_COUNT: Final = 1
+QUOTED_FIRST: Final = 2
+QUOTED_W: Final = 2
+QUOTED_NODE: Final = 0   # main trie node after the quote
+QUOTED_COPY: Final = 1   # the root of its copy
+MOST_QUOTED: Final = 31
 # LEX_CACHE: the result of `lexemes.read_token` from a scanner state, without the first byte of the token
 CACHED_W: Final = 4
 CACHED_STATE: Final = 0  # scanner state after the first byte of the token, -1: none

@@ -21,10 +21,11 @@ from .interned_sets import intern_set
 from .jit.compilation import inlined, kernel
 from .key_walks import is_key_prefix, push_keys, walk_key
 from .program_layout import ARG_FINITE, ARG_LOW, LEAF, OBJ_EXCLUDED, OTHER, PARSE, STR_COUNT, STR_OFFSETS
+from .quoted_subtrees import QUOTE, find_quoted_subtree
 from .sets import make_keyless, mark_text_unknown, step_set
 from .string_cursors import find_bound
 from .token_steps import queue_question, step_along_route, try_subtree, try_subtree_from
-from .trie_tokens import take_tokens
+from .trie_tokens import NO_LIMIT, take_tokens
 
 from .context_layout import (  # isort: skip
     CODE, CONFIGS, FULL, HEAD, LEAVES, MOST_STEPS, NAMES, N_WORKLIST, OBJECTS, ROUTE, SETS, SPENT, STACK, STEPS, TRIE,
@@ -192,9 +193,9 @@ def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, 
     stack[0], stack[1], stack[2] = root, start, 0
     while top >= 0:
         node, s = stack[WALK_W * top + WALK_NODE] + 0, stack[WALK_W * top + WALK_SET] + 0
-        depth = stack[WALK_W * top + WALK_BYTE] >> 8
+        depth, byte = stack[WALK_W * top + WALK_BYTE] >> 8, stack[WALK_W * top + WALK_BYTE] & 255
         if depth > 0:
-            route[depth - 1] = stack[WALK_W * top + WALK_BYTE] & 255
+            route[depth - 1] = byte
         depth += 1
         top -= 1
         head[VISITED] += 1
@@ -218,6 +219,11 @@ def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, 
             s = drop_keys(c, s)
             if s < 0:
                 return -1
+        if byte == QUOTE and least == 0 and most == NO_LIMIT:
+            copy = find_quoted_subtree(c, node, s)
+            if copy != node:
+                node = copy
+                take_tokens(c, node, out, least, most)
         r = s * SET_W
         n = sets[r + SET_ALLOWED]
         first, last = trie[TRIE_W * node + TRIE_FIRST_EDGE] + 0, trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] + 0

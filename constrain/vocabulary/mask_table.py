@@ -39,6 +39,7 @@ from ..kernels.entry_points import (
     order_by_length,
     publish_word,
     write_dfa_block,
+    write_quoted_subtrees,
 )
 from .byte_groups import BYTE_GROUPS
 from .learned_row_cache import LearnedRowCache
@@ -133,6 +134,7 @@ class MaskTable:
             at.OFFSETS: vocabulary.offsets,
             at.BELOW: reserve_table(at.BELOW_W * nodes, filled[at.BELOW]),
             at.CONTENTS: reserve_table(contents, contents),
+            at.QUOTED: np.zeros(at.QUOTED_FIRST + at.QUOTED_W * at.MOST_QUOTED, np.int32),
             at.LEX_ROOTS: np.full(at.LEX_CHAINS, -1, np.int32),
             at.LEX_READERS: reserve_table(LEX_READERS * at.READER_W),
             at.LEX_CLASSES: reserve_table(16 * LEX_READERS * at.CLASS_W),
@@ -183,6 +185,7 @@ class MaskTable:
                 at.BELOW: at.BELOW_W * self.arrays[at.TRIE_END][0],
                 at.BY_LENGTH: counts[at.N_BY_LENGTH],
                 at.CONTENTS: at.CONTENTS_ROWS + at.CONTENT_ROWS * self.words,
+                at.QUOTED: len(self.arrays[at.QUOTED]),
             }
             return {slot: self.arrays[slot][: int(length)].copy() for slot, length in used.items()}
 
@@ -291,6 +294,8 @@ class MaskTable:
             self._make_suffixes(state, exits)
             if leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES and free == state and counts[at.FREE_ROW] == 0:
                 counts[at.FREE_ROW] = leaves[record + at.LEAF_ROW] + 1
+                if write_quoted_subtrees(self.address, state) < 0:
+                    raise TableFull
             self.learned.learn(state)
 
     def build_suffixes(self, state: int) -> None:
