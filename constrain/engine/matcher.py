@@ -22,7 +22,7 @@ from ..base.errors import (
 )
 from ..base.keyword_names import explain_attributes
 from ..kernels import layout as at
-from ..kernels.call_layout import AT_OUT_DATA
+from ..kernels.call_layout import AT_OUT_DATA, CHANGED
 from ..kernels.entry_points import (
     address_of,
     advance_at,
@@ -118,7 +118,11 @@ class Matcher(MatcherPosition):
             If `out` is not a suitable array.
         """
         if out is not None:
-            if out is self._out and repeat_mask(self._address, get_ident()) >= 0:
+            result = repeat_mask(self._address, get_ident()) if out is self._out else CHANGED
+            if result >= 0:
+                return out
+            if result != CHANGED:
+                self._mask(out, self._position[AT_OUT_DATA])
                 return out
             address = self._check_out(out)
         else:

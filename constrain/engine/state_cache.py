@@ -168,7 +168,8 @@ class StateCache(GuardedSets):
     program: Program
     _is_block_reusable = False
     _uniqueness: UniquenessMemo | None = None
-    _table_budget: WorkBudget  # of one step, for states of numbers
+    _table_budget: WorkBudget | None = None  # of one step, for states of numbers, made when one is missing
+    _step_bytes = 0  # of text that the current step consumes
 
     def __init__(self, program: Program, vocabulary: Vocabulary, limits: Limits, epoch: int = -1) -> None:
         self.program = program
@@ -239,6 +240,7 @@ class StateCache(GuardedSets):
         found = self._uniqueness
         if found is None:
             found = self._uniqueness = UniquenessMemo(self.work)
+            found.begin_step(self._step_bytes)
         return found
 
     def _put(self, slot: int, array: NDArray[np.int32]) -> None:
@@ -260,9 +262,9 @@ class StateCache(GuardedSets):
         result = kernel(self.address, *arguments)
         if result != -1:
             return result
-        self.uniqueness.begin_step(length)
-        self._table_budget = active_budget() or WorkBudget(self.work)
-        rounds = 0
+        if self._uniqueness is not None:
+            self._uniqueness.begin_step(length)
+        self._step_bytes, self._table_budget, rounds = length, None, 0
         while True:
             try:
                 while self.arrays[at.HEAD][at.STATUS] in (at.NEED_READERS, at.NEED_ROOT):
@@ -314,8 +316,7 @@ class StateCache(GuardedSets):
                 self.program.link_following(missing, 1 << min(rounds, 16) if rounds > ROUNDS_BEFORE_AHEAD else 0)
                 self._load_code()
             elif status in (at.NEED_START, at.NEED_LEAF, at.NEED_ROW):
-                with use_budget(self._table_budget):
-                    self._extend_table(status, argument)
+                self._extend_table(status, argument)
             elif status == at.NEED_SUFFIXES:
                 self.table.build_suffixes(argument)
             elif status == at.NEED_BY_LENGTH:
@@ -355,12 +356,16 @@ class StateCache(GuardedSets):
 
     def _extend_table(self, status: int, argument: int) -> None:
         """Serve a request for the start, the transitions or the row of a leaf state."""
-        if status == at.NEED_START:
-            self.arrays[at.STARTS][argument] = self.table.start(*self.program.leaves[argument])
-        elif status == at.NEED_LEAF:
-            self.table.expand(argument)
-        else:
-            self.table.row(argument)
+        budget = self._table_budget
+        if budget is None:
+            budget = self._table_budget = active_budget() or WorkBudget(self.work)
+        with use_budget(budget):
+            if status == at.NEED_START:
+                self.arrays[at.STARTS][argument] = self.table.start(*self.program.leaves[argument])
+            elif status == at.NEED_LEAF:
+                self.table.expand(argument)
+            else:
+                self.table.row(argument)
 
     def _answer_all(self) -> None:
         """Answer the deferred uniqueness queries of a mask, each once."""

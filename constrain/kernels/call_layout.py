@@ -19,6 +19,7 @@ AT_LENGTH: Final = 11  # how many were accepted
 AT_CAPACITY: Final = 12  # how many records the history has space for
 AT_SELF: Final = 13  # address of the position itself: here begins the list of a batch of one
 POSITION_W: Final = 14
+CHANGED: Final = -2  # what `repeat_mask` returns if the position or the array is not as it was
 
 HISTORY_W: Final = 2
 HISTORY_SET: Final = 0  # id of the set before it

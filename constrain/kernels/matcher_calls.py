@@ -26,6 +26,7 @@ from .call_layout import (
     AT_PLAIN,
     AT_SET,
     AT_THREAD,
+    CHANGED,
     HISTORY_ITEM,
     HISTORY_SET,
     HISTORY_W,
@@ -77,18 +78,20 @@ def note_array(position: Any, array: Any) -> Any:
 
 @entry("int64(int64, int64)")
 def repeat_mask(position: Any, thread: Any) -> Any:
-    """Write the mask of a position to the noted array. Return 0, or -1 as `mask_at` or if the array has changed.
+    """Write the mask of a position to the noted array. Return 0, -1 if the mask lacks something, or CHANGED.
+
+    CHANGED: the position is not valid, or the array has changed.
 
     An array may be resized, made read-only or given another type or shape in place; each of these changes its fields.
     """
     p = int64s_at(position)
     if p[AT_PLAIN] <= 0 or is_current(position, thread) == 0:
-        return -1
+        return CHANGED
     a = int64s_at(p[AT_OUT])
     if a[DATA] != p[AT_OUT_DATA] or a[DIMS] & LOW != p[AT_OUT_DIMS] or a[TYPE] != p[AT_OUT_TYPE]:
-        return -1
+        return CHANGED
     if a[FLAGS] & LOW != p[AT_OUT_FLAGS] or int64s_at(a[SHAPE])[0] != view(p[AT_CONTEXT], TABLE)[T_WORDS]:
-        return -1
+        return CHANGED
     return fill_mask(p[AT_CONTEXT], p[AT_SET], a[DATA])
 
 

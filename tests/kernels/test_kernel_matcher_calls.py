@@ -11,7 +11,7 @@ import pytest
 from constrain import Vocabulary, compile
 from constrain.engine.matcher import Matcher
 from constrain.kernels import matcher_calls
-from constrain.kernels.call_layout import AT_EPOCH, AT_PLAIN, AT_SET, AT_THREAD
+from constrain.kernels.call_layout import AT_EPOCH, AT_PLAIN, AT_SET, AT_THREAD, CHANGED
 from constrain.kernels.layout import HEAD, WORKER
 
 WORDS, MARK = 9, 12345
@@ -74,7 +74,7 @@ def test_an_invalid_position_is_not_changed(matcher: Matcher, name: str) -> None
     MEANINGLESS[name](matcher)
     fields = matcher._position.tolist()
     assert matcher_calls.mask_at(address(matcher), get_ident(), out.ctypes.data) == -1
-    assert matcher_calls.repeat_mask(address(matcher), get_ident()) == -1
+    assert matcher_calls.repeat_mask(address(matcher), get_ident()) == CHANGED
     assert matcher_calls.advance_at(address(matcher), get_ident(), ord("[")) == -1
     assert matcher._position.tolist() == fields and (memory == MARK).all() and (again == MARK).all()
 
@@ -96,7 +96,7 @@ def test_an_array_that_was_changed_in_place_is_not_written(matcher: Matcher, nam
     assert matcher_calls.repeat_mask(address(matcher), get_ident()) == 0
     array[:] = MARK
     CHANGES[name](array)
-    assert matcher_calls.repeat_mask(address(matcher), get_ident()) == -1
+    assert matcher_calls.repeat_mask(address(matcher), get_ident()) == CHANGED
     assert (array.view(np.int32).reshape(-1)[: WORDS - 1] == MARK).all()
 
 
