@@ -91,12 +91,12 @@ def _find_target(reference: str, document: dict[str, Any]) -> dict[str, Any] | N
     if next(names):
         return None
     for name in names:
+        key: str | None = name
         if name in MAPS:
-            raw = raw.get(name)
-            name = next(names, "")
+            raw, key = raw.get(name), next(names, None)  # None: the reference is to the map, which is no subschema
         elif name not in PARTS:
             return None
-        raw = raw.get(name) if type(raw) is dict else None
+        raw = raw.get(key) if type(raw) is dict else None
         if type(raw) is not dict:
             return None
     return raw  # type: ignore[no-any-return]
