@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain import Limits, TokenRefused, Vocabulary, advance_all, compile, compile_grammar
-from constrain.engine import state_cache
+from constrain.engine import memory_block, state_cache
 from constrain.engine.matcher import Matcher
 from tests import grammar_factory as make
 from tests.engine.test_fill_masks import SCHEMAS, walk_randomly
@@ -88,10 +88,10 @@ def test_a_history_grows_without_limit() -> None:
 
 
 def test_an_evicted_state_cache_is_filled_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = {slot: max(64, length // 512) for slot, length in state_cache.INITIAL_LENGTHS.items()}
+    small = {slot: max(64, length // 512) for slot, length in memory_block.INITIAL_LENGTHS.items()}
     for slot in (*state_cache.HASHES.values(), state_cache.at.SEEN, state_cache.at.WIDE, state_cache.at.ROUTE):
         small[slot] = 512 if slot == state_cache.at.ROUTE else 256
-    monkeypatch.setattr(state_cache, "INITIAL_LENGTHS", small)
+    monkeypatch.setattr(memory_block, "INITIAL_LENGTHS", small)
     constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[1], limits=Limits(state_cache_bytes=100_000))
     texts = [walk_randomly(constraint, k, 12).tokens for k in range(24)]
     matchers = [constraint.matcher() for _ in texts]

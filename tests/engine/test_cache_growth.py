@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from constrain import Constraint, Style, Vocabulary, compile, lark, regex
 from constrain.compilation.constraint_compiler import compile_grammar
-from constrain.engine import bound_program, state_cache
+from constrain.engine import bound_program, memory_block, state_cache
 from constrain.kernels import layout as at
 from constrain.vocabulary import mask_table
 from tests.grammar.test_left_linear import VOCABULARY, LeftLinear, left_linear
@@ -99,9 +99,9 @@ def assert_same_masks(make: Callable[[], Constraint], text: bytes, records: int)
     patch = pytest.MonkeyPatch()
     with patch.context() as patched:
         patched.setattr(
-            state_cache,
+            memory_block,
             "INITIAL_LENGTHS",
-            {slot: find_least_length(slot, records) for slot in state_cache.INITIAL_LENGTHS},
+            {slot: find_least_length(slot, records) for slot in memory_block.INITIAL_LENGTHS},
         )
         patched.setattr(bound_program, "StateCache", MarkedStateCache)
         for constant, value in TABLE.items():

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 import constrain
 from constrain import LimitError, Limits, Style, TokenRefused, Vocabulary, compile, compile_grammar, fill_masks
-from constrain.engine import state_cache
+from constrain.engine import memory_block, state_cache
 from constrain.engine.batches import parallel_fill, worker_threads
 from constrain.engine.matcher import Matcher
 from tests import grammar_factory as make
@@ -202,10 +202,10 @@ def test_state_caches_that_are_evicted_while_masks_are_filled(monkeypatch: pytes
     wanted = compute_masks_singly(
         [walk_randomly(compile(Vocabulary.bytes(), schema=SCHEMAS[1]), k, 12) for k in range(24)]
     )
-    small = {slot: max(64, length // 512) for slot, length in state_cache.INITIAL_LENGTHS.items()}
+    small = {slot: max(64, length // 512) for slot, length in memory_block.INITIAL_LENGTHS.items()}
     for slot in (*state_cache.HASHES.values(), state_cache.at.SEEN, state_cache.at.WIDE, state_cache.at.ROUTE):
         small[slot] = 512 if slot == state_cache.at.ROUTE else 256
-    monkeypatch.setattr(state_cache, "INITIAL_LENGTHS", small)
+    monkeypatch.setattr(memory_block, "INITIAL_LENGTHS", small)
     constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[1], limits=Limits(state_cache_bytes=100_000))
     matchers = [walk_randomly(constraint, k, 12) for k in range(24)]
     before = constraint.state_cache().epoch

@@ -22,9 +22,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 PACKAGE = str(Path(constrain.__file__).parent)
 STATEFUL = (
-    "engine/state_cache.py", "engine/matcher.py", "engine/matcher_position.py", "engine/accepted_items.py",
-    "engine/bound_program.py", "engine/constraint.py", "engine/shortest_completion.py", "engine/uniqueness/",
-    "compilation/constraint_compiler.py",
+    "engine/state_cache.py", "engine/memory_block.py", "engine/matcher.py", "engine/matcher_position.py",
+    "engine/accepted_items.py", "engine/bound_program.py", "engine/constraint.py", "engine/shortest_completion.py",
+    "engine/uniqueness/", "compilation/constraint_compiler.py",
     "program/byte_code.py", "program/program.py", "program/linker.py", "program/restored_program.py",
     "vocabulary/mask_table.py", "vocabulary/mask_table_cache.py", "vocabulary/special_tokens.py",
     "cache/constraint_lru.py",

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 import constrain
 from constrain import ConstrainError, Constraint, LimitError, Limits, Matcher, Style, Vocabulary, compile
-from constrain.engine import next_masks, preparation, state_cache
+from constrain.engine import memory_block, next_masks, preparation, state_cache
 from constrain.engine.preparation import prepare_matchers
 from constrain.kernels import layout as at
 from constrain.program.program import Program
@@ -237,10 +237,10 @@ def test_texts_take_turns() -> None:
 
 def test_preparation_never_evicts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even a state cache that is evicted at each step, or one whose memory is used up."""
-    small = {slot: max(64, length // 256) for slot, length in state_cache.INITIAL_LENGTHS.items()}
+    small = {slot: max(64, length // 256) for slot, length in memory_block.INITIAL_LENGTHS.items()}
     for slot in (*state_cache.HASHES.values(), state_cache.at.SEEN, state_cache.at.WIDE):
         small[slot] = 256
-    monkeypatch.setattr(state_cache, "INITIAL_LENGTHS", small)
+    monkeypatch.setattr(memory_block, "INITIAL_LENGTHS", small)
     plain = compile(Vocabulary.bytes(), schema=ORDER)
     constraint = compile(Vocabulary.bytes(), schema=ORDER, limits=Limits(state_cache_bytes=130_000))
     for code in (b"AB-123", b"ZZ-4567", b"QU-98765", b"OK-111", b"CD-2222", b"EF-33333"):

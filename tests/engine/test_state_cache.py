@@ -14,7 +14,7 @@ import pytest
 import constrain
 from constrain import LimitError, Limits, Style, Vocabulary, compile
 from constrain.automata.dfa import Dfa
-from constrain.engine import state_cache
+from constrain.engine import memory_block, state_cache
 from constrain.kernels import layout as at
 from constrain.vocabulary import mask_table
 from constrain.vocabulary.learned_rows import NOT_MADE
@@ -41,10 +41,10 @@ def list_masks(constraint: constrain.Constraint, text: bytes) -> list[bytes]:
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """State caches with minimal arrays: every array has to grow, and every hash table with it."""
-    small = {slot: max(64, length // 256) for slot, length in state_cache.INITIAL_LENGTHS.items()}
+    small = {slot: max(64, length // 256) for slot, length in memory_block.INITIAL_LENGTHS.items()}
     for slot in (*state_cache.HASHES.values(), state_cache.at.SEEN, state_cache.at.WIDE):
         small[slot] = 256
-    monkeypatch.setattr(state_cache, "INITIAL_LENGTHS", small)
+    monkeypatch.setattr(memory_block, "INITIAL_LENGTHS", small)
 
 
 def test_growing_changes_nothing(tiny: None) -> None:
@@ -57,8 +57,8 @@ def test_growing_changes_nothing(tiny: None) -> None:
 
 def test_growing_arrays_give_the_masks_of_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = list_masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
-    small = {slot: 256 if length > 256 else length for slot, length in state_cache.INITIAL_LENGTHS.items()}
-    monkeypatch.setattr(state_cache, "INITIAL_LENGTHS", small)
+    small = {slot: 256 if length > 256 else length for slot, length in memory_block.INITIAL_LENGTHS.items()}
+    monkeypatch.setattr(memory_block, "INITIAL_LENGTHS", small)
     assert wide == list_masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
 
 
