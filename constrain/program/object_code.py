@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from itertools import accumulate, chain, islice
 from json.encoder import encode_basestring
 from operator import attrgetter
-from typing import Any
 
 from ..automata.dfa import Dfa
 from ..automata.listed_words import ListedWords
@@ -270,11 +269,11 @@ def list_layout_leaves(layout: Layout) -> list[Leaf] | None:
     return list({(dfa.key, mode): (dfa, mode) for dfa, mode in leaves}.values())
 
 
-def _space_code(node: Node, program: Any) -> list[int]:
+def _space_code(node: Node, program: ByteCode | FirstCode) -> list[int]:
     """Return the code of white space and punctuation.
 
     That of literals, characters and sequences of these, which is all that styles have, is as `linker.RuleLinker`
-    generates it. Other nodes are called as rules, since their code has addresses.
+    generates it. Other nodes are called as rules, since their code has addresses: a FirstCode has none.
     """
     if isinstance(node, Chars):
         low, high = node.low, node.high
@@ -284,6 +283,7 @@ def _space_code(node: Node, program: Any) -> list[int]:
         return list(node.data)
     if isinstance(node, Sequence):
         return [word for part in node.parts for word in _space_code(part, program)]
+    assert isinstance(program, ByteCode)
     return [at.CALL, program.cell(node)]
 
 
