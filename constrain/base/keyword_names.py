@@ -169,7 +169,7 @@ def explain_keywords(function: F) -> F:
     def explained(*arguments: Any, **keywords: Any) -> Any:
         try:
             return function(*arguments, **keywords)
-        except TypeError:  # Python's own for the arguments, or one of the call: nothing is checked before.
+        except TypeError:  # for the arguments, or from inside: arguments are checked only now, for speed
             message = explain(arguments, keywords)
             if message is None:
                 raise

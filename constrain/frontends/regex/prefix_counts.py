@@ -1,10 +1,11 @@
 """An upper bound of the states of the automaton of a pattern that is a finite list of words, without building it.
 
 Let the sets of characters of a tree be equal or disjoint, so that each character is of one set at most, and a text is a
-sequence of sets. A state of the automaton is what has been read of words of the pattern. It depends on the sequence of
-sets so far alone, which begins a word: there are no more states than such *prefixes*. Where a match may begin anywhere,
-the state depends on the longest prefix that the text ends with (Aho and Corasick 1975), of which there are as many.
-Where there is one word, and a match begins with the text, sets may be any: the state is the number of characters.
+sequence of sets. A state of the automaton says what has been read of words of the pattern. It depends only on the
+sequence of sets so far, which begins a word: there are no more states than such *prefixes*. Where a match may begin
+anywhere, the state depends on the longest prefix that the text ends with (Aho and Corasick 1975), of which there are as
+many. Where there is one word, and a match begins with the text, sets may overlap: the state is the number of characters
+read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decide whether the texts that the scan of a document has left (`text_scan`) let it be plain.
 
-These are patterns, formats, identifiers, and references. The scan has found all subschemas plain, so the target of a
-reference is, if it is at a place that the scan goes to.
+These are patterns, formats, identifiers, and references. The scan has found all subschemas plain that it goes to. So
+the target of a reference is plain if it is one of them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ScannedParts(NamedTuple):
 
 
 def judge_scan(scan: Scan, document: dict[str, Any], style: Style, limits: Limits) -> ScannedParts | None:
-    """Return what a scan shows of a plain document, and charge its work; None if the document may be another."""
+    """Return what a scan shows of a plain document, and charge its work; None if it may not be plain."""
     spans, source = scan.spans, scan.source
     if not any(spans[::S_W]):  # as most: there are unknown names at most
         spend_work(scan.units, READING)
@@ -82,7 +82,7 @@ def judge_scan(scan: Scan, document: dict[str, Any], style: Style, limits: Limit
 def _find_target(reference: str, document: dict[str, Any]) -> dict[str, Any] | None:
     """Return the subschema that a reference names at a place that a scan goes to; None if there is none.
 
-    There are no identifiers on the way, and no names that are spelled in other ways.
+    There are no identifiers on the way, and names are spelled without escapes.
     """
     if reference[:1] != "#" or "~" in reference or "%" in reference:
         return None
