@@ -27,6 +27,8 @@ def build_word_automaton(words: Iterable[str], max_states: int) -> Arrays:
     `max_states` states.
     """
     ordered = sorted(set(words))
+    if len(ordered) == 1 and len(ordered[0]) < max_states:
+        return _build_single_word(ordered[0])
     register: dict[_Node, int] = {}
     nodes: list[_Node] = []
     # The path of the last word: path[i], after i characters, is (whether a word ends here, finished edges).
@@ -57,6 +59,33 @@ def build_word_automaton(words: Iterable[str], max_states: int) -> Arrays:
     minimise_path(0)
     nodes.append((path[0][0], tuple(path[0][1])))
     return _arrays(nodes)
+
+
+def _build_single_word(word: str) -> Arrays:
+    """Return the arrays of the automaton of one word: a chain of states, in which each character has its own class."""
+    points = [*map(ord, word)]
+    bounds, classes, numbers = list[int](), list[int](), dict[int, int]()
+    following, others = 0, -1  # the first code point without a class, and the class of all that are not in the word
+    for point in [*sorted(set(points)), LAST]:
+        if SURROGATES[0] <= point < SURROGATES[1]:
+            raise ValueError("a lone surrogate is not a character")
+        if following < point:
+            if others < 0:
+                others = len(numbers)
+                numbers[-1] = others
+            bounds.append(following)
+            classes.append(others)
+        if point < LAST:
+            bounds.append(point)
+            classes.append(len(numbers))
+            numbers[point] = len(numbers)
+        following = point + 1
+    states = len(points)
+    delta = np.full((states + 1, len(numbers)), -1, "<i4")
+    delta[range(states), [numbers[point] for point in points]] = range(1, states + 1)
+    accepting = np.zeros(states + 1, np.bool_)
+    accepting[states] = True
+    return np.array(bounds, "<i4"), np.array(classes, "<i4"), delta, accepting
 
 
 def _arrays(nodes: list[_Node]) -> Arrays:
