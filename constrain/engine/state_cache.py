@@ -34,7 +34,7 @@ from .uniqueness.uniqueness_memo import UniquenessMemo
 __all__ = ["StateCache", "StateCacheEvicted"]
 
 ROUNDS_BEFORE_AHEAD = 8
-"""Rounds of linking in one step after which rules are linked in advance, twice as many each round."""
+"""Rounds of linking in one step after which rules are linked in advance: one, then twice as many each round."""
 
 HASHES = {
     at.SETS: at.SET_HASH, at.NODES: at.NODE_HASH, at.CURSORS: at.CURSOR_HASH,
@@ -217,7 +217,7 @@ class StateCache(GuardedSets):
                 self._check_generation()
                 missing = self.arrays[at.MISSING][: head[at.N_MISSING]].tolist()
                 # A closure restarts for each unlinked rule of a chain of calls, so link further ones ahead.
-                self.program.link_following(missing, 1 << min(rounds, 16) if rounds > ROUNDS_BEFORE_AHEAD else 0)
+                self.program.link_following(missing, (1 << min(max(rounds - ROUNDS_BEFORE_AHEAD, 0), 17)) >> 1)
                 self._load_code()
             elif status in (at.NEED_START, at.NEED_LEAF, at.NEED_ROW):
                 self._extend_table(status, argument)
