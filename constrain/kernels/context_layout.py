@@ -69,8 +69,8 @@ LEAVES: Final = 44       # [leaf state, LEAF_W]
 LEAF_HASH: Final = 45
 MACHINES: Final = 46     # [machine, MACHINE_W] a DFA with the encoding of its text
 DFAS: Final = 47         # states n, classes c, ranges r; bounds[r], classes[r], class of ASCII[128], accepting[n],
-                         # distance[n], delta[n, c], safe[n]: a number of
-                         # characters none of which is refused from there on
+                         # distance[n], delta[n, c], facts[n]: LEAF_ENDLESS or 0, and above LEAF_SAFE
+                         # a number of characters none of which is refused from there on
 ROWS: Final = 48         # [row, words] the tokens that stay inside a leaf, from a leaf state
 TRIE: Final = 49         # [trie node, TRIE_W] the main trie, then the suffix tries; the next node holds the ends
 TRIE_EDGES: Final = 50   # child << 8 | byte, ascending by byte

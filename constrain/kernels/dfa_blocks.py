@@ -10,6 +10,7 @@ from .automata_layout import CLASSES, RANGES, STATES
 from .automata_records import READ, WRITE, accepting_of, bounds_of, classes_of, delta_of
 from .context_views import at
 from .jit.compilation import entry, inlined
+from .table_layout import LEAF_ENDLESS, LEAF_SAFE
 
 ASCII = 128
 LAST, FIRST_SURROGATE, LAST_SURROGATE = 0x10FFFF, 0xD800, 0xDFFF
@@ -60,11 +61,45 @@ def count_safe_characters(record: Any, marks: Any, safe: Any) -> Any:
     return 0
 
 
+@inlined("int64(int64, pointer)")
+def mark_endless_states(record: Any, endless: Any) -> Any:
+    """Write 1 for each state after which infinitely many texts remain whatever follows, else 0. Return 0.
+
+    Such states lead to no state without a next one, in which the longest of finitely many texts would end. Where such
+    states are found only in many rounds, none is marked.
+    """
+    delta, states, width = delta_of(record), at(record)[STATES] + 0, at(record)[CLASSES] + 0
+    found = 0
+    for s in range(states):
+        endless[s] = 0
+        for c in range(width):
+            if delta[s * width + c] >= 0:
+                endless[s] = 1
+                break
+        found += 1 - endless[s]
+    # States are numbered breadth first, so that most rounds go backwards along all of a path.
+    rounds = 0
+    while found > 0 and rounds < ROUNDS:
+        found, rounds = 0, rounds + 1
+        for s in range(states - 1, -1, -1):
+            if endless[s] == 0:
+                continue
+            for c in range(width):
+                after = delta[s * width + c]
+                if after >= 0 and endless[after] == 0:
+                    endless[s] = 0
+                    found += 1
+                    break
+    for s in range(states if found > 0 else 0):
+        endless[s] = 0
+    return 0
+
+
 @entry([types.int64(READ, READ, WRITE)])
 def write_dfa_block(record: Any, distances: Any, out: Any) -> Any:
     """Write the block of a DFA, in the layout of DFAS, given its record and the distance of each state to acceptance.
 
-    out: as long as the block, and a word more for each class. Return the length of the block.
+    out: as long as the block, and a word more for each class and each state. Return the length of the block.
     """
     r, words, distance = record.ctypes.data, at(out.ctypes.data), at(distances.ctypes.data)
     states, width, ranges = at(r)[STATES] + 0, at(r)[CLASSES] + 0, at(r)[RANGES] + 0
@@ -88,5 +123,9 @@ def write_dfa_block(record: Any, distances: Any, out: Any) -> Any:
     p += states * width
     marks = at(out.ctypes.data + 4 * (p + states))
     mark_classes(r, marks)
-    count_safe_characters(r, marks, at(out.ctypes.data + 4 * p))
+    safe, endless = at(out.ctypes.data + 4 * p), at(out.ctypes.data + 4 * (p + states + width))
+    count_safe_characters(r, marks, safe)
+    mark_endless_states(r, endless)
+    for s in range(states):
+        safe[s] = safe[s] << LEAF_SAFE | (LEAF_ENDLESS if endless[s] else 0)
     return p + states

@@ -32,9 +32,10 @@ from .record_layout import (  # isort: skip
     OPEN_NAME, O_BLOCK, O_NAMES, SET_ALLOWED, SET_W, UNKNOWN_NAMES,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
-    ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPED, KIND, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_FLAGS,
-    LEAF_LONGEST, LEAF_ROW, LEAF_SUFFIXES, LEAF_SUFFIXES_END, LEAF_W, LEAST_LISTED, LENGTH_CLASSES, LEVEL_BITS,
-    LISTED_FROM, LISTED_OFFSETS, LISTED_TOKENS, PLAIN, RAW, RAW_UNIFORM, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W,
+    ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPED, KIND, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_ENDLESS,
+    LEAF_FLAGS, LEAF_LONGEST, LEAF_ROW, LEAF_SUFFIXES, LEAF_SUFFIXES_END, LEAF_W, LEAST_LISTED, LENGTH_CLASSES,
+    LEVEL_BITS, LISTED_FROM, LISTED_OFFSETS, LISTED_TOKENS, PLAIN, RAW, RAW_UNIFORM, TRIE_FIRST_EDGE,
+    TRIE_FIRST_TOKEN, TRIE_W,
 )  # fmt: skip
 
 
@@ -334,7 +335,9 @@ def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
                     return -1
                 if is_finished:
                     spare[token >> 5] &= ~(1 << (token & 31))
-    if view(c, CODE)[configs[CONFIG_W * k + CONFIG_PC] + ARG_FINITE] and (n_excluded > 0 or not is_plain):
+    is_endless = leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_ENDLESS
+    is_finite = view(c, CODE)[configs[CONFIG_W * k + CONFIG_PC] + ARG_FINITE] and is_endless == 0
+    if is_finite and (n_excluded > 0 or not is_plain):
         if try_key_prefixes(c, s, k, address(c, SPARE)) < 0:
             return -1
     for w in range(words):

@@ -22,7 +22,7 @@ from .jit.compilation import entry, inlined, kernel
 from .table_layout import (  # isort: skip
     BYTES, DONE, ESCAPE, HEX, HEX_UNIFORM, HIGH, HIGH_ESCAPE, HIGH_ESCAPE_UNIFORM, HIGH_UNIFORM, JSON_STRING, KIND,
     LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_BYTES, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED,
-    LEAF_FLAGS, LEAF_GAP, LEAF_MACHINE, LEAF_NEED, LEAF_ROW, LEAF_SAFE, LEAF_SLOT, LEAF_STATE, LEAF_SUFFIXES, LEAF_W,
+    LEAF_FLAGS, LEAF_GAP, LEAF_MACHINE, LEAF_NEED, LEAF_ROW, LEAF_SLOT, LEAF_STATE, LEAF_SUFFIXES, LEAF_W,
     LEFT, LOW, LOW_UNIFORM, MACHINE_DFA, MACHINE_MODE, MACHINE_W, NUMBER, PLAIN, RAW, RAW_UNIFORM, UTF8, VALUE,
     WIDE_LEAF,
 )  # fmt: skip
@@ -144,7 +144,7 @@ def intern_leaf(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
         flags |= LEAF_BOUNDARY
     if mode == JSON_STRING:
         flags |= LEAF_CLOSES
-    flags |= dfas[accepting + 2 * n + n * dfas[at + 1] + state] << LEAF_SAFE
+    flags |= dfas[accepting + 2 * n + n * dfas[at + 1] + state]
     need = 0
     if kind == PLAIN or kind == RAW_UNIFORM or kind == HEX_UNIFORM or HIGH_UNIFORM <= kind <= LOW_UNIFORM:
         need = dfas[accepting + n + state]

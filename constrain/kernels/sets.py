@@ -39,7 +39,8 @@ from .record_layout import (  # isort: skip
     SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS, SET_KEYLESS, SET_NEXT, SET_W, UNKNOWN_NAMES,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
-    DONE, KIND, LEAF_BOUNDARY, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_NEED, LEAF_W,
+    DONE, KIND, LEAF_BOUNDARY, LEAF_DECODER, LEAF_ENDLESS, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_NEED,
+    LEAF_W,
 )  # fmt: skip
 
 
@@ -83,14 +84,15 @@ def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) ->
                 return -1 if state < 0 else push_item(c, code[pc + ARG_NEXT], -1, node, state, 0)
             state = add_named_member(c, reg, ext, code[pc + ARG_MARK])
             return state if state <= 0 else push_item(c, code[pc + ARG_NEXT], -1, node, state, 0)
+        is_finite = code[pc + ARG_FINITE] and leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_ENDLESS == 0
         if ext == OPEN_NAME:
-            if code[pc + ARG_FINITE] and may_repeat(c, reg):
+            if is_finite and may_repeat(c, reg):
                 view(c, HEAD)[UNSURE] = 1
             return emit_config(c, pc, after, node, reg, ext)
         ext = extend_chain(c, ext, b)
         if ext < 0:
             return -1
-        if code[pc + ARG_FINITE]:
+        if is_finite:
             is_free = is_name_free(c, pc, reg, ext)
             if is_free <= 0:
                 return is_free

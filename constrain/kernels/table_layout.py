@@ -117,6 +117,7 @@ LEAF_BOUNDARY: Final = 2 # the next byte begins a character
 LEAF_EXPANDED: Final = 4
 LEAF_CLOSES: Final = 8   # a closing quote may come
 LEAF_GAP: Final = 16     # only white space may come, and more of it after some: see `gap_masks`
+LEAF_ENDLESS: Final = 32 # infinitely many texts are accepted after any further characters
 LEAF_SAFE: Final = 8     # LEAF_FLAGS >> LEAF_SAFE: a number of characters none of which is refused from here on
 LEAF_STAYING: Final = 20 # staying bytes: 5 words as in BELOW; see `subtree_summaries`
 LEAF_STAYING_DEPTH: Final = 25 # number of bytes for which none of them is refused, HEIGHT: always; 0: not computed

@@ -38,7 +38,7 @@ from .record_layout import (  # isort: skip
     SET_NEXT, SET_W, UNKNOWN_NAMES, WORK_LEAST, WORK_MOST, WORK_NODE, WORK_SET, WORK_W, WORK_WALKED,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
-    ESCAPE, KIND, LEAF_DECODER, LEAF_FLAGS, LEAF_GAP, LEAF_ROW,
+    ESCAPE, KIND, LEAF_DECODER, LEAF_ENDLESS, LEAF_FLAGS, LEAF_GAP, LEAF_ROW,
     LEAF_W, TRIE_FIRST_EDGE, TRIE_W, WALK_BYTE, WALK_NODE, WALK_SET, WALK_W,
 )  # fmt: skip
 
@@ -157,7 +157,8 @@ def select_configs(c: Any, s: Any, which: Any) -> Any:
         if is_selected or (which == NO_KEYS and not is_key_prefix(c, k)):
             pc, reg = configs[CONFIG_W * k + CONFIG_PC] + 0, configs[CONFIG_W * k + CONFIG_REGISTER] + 0
             if op == OTHER and code[pc + ARG_FINITE] and view(c, OBJECTS)[reg + O_NAMES] == UNKNOWN_NAMES:
-                view(c, HEAD)[UNSURE] = 1
+                if leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_ENDLESS == 0:
+                    view(c, HEAD)[UNSURE] = 1
             if (
                 emit_config(c, pc, q, configs[CONFIG_W * k + CONFIG_NODE], reg, configs[CONFIG_W * k + CONFIG_EXTRA])
                 < 0

@@ -420,5 +420,5 @@ NO_STATES = np.zeros(3, np.int32)
 def _dfa_block(dfa: Dfa) -> NDArray[np.int32]:
     """Return the arrays of a Dfa as one, in the layout of DFAS."""
     states, width = dfa.delta.shape
-    block = np.empty(3 + 2 * len(dfa.bounds) + ASCII + states * (width + 3) + width, np.int32)
+    block = np.empty(3 + 2 * len(dfa.bounds) + ASCII + states * (width + 4) + width, np.int32)
     return block[: write_dfa_block(dfa.record, dfa.distances(), block)]

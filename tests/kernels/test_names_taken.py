@@ -43,6 +43,7 @@ def vocabulary_of(texts: list[bytes], choice: random.Random) -> Vocabulary:
 languages = st.one_of(
     st.lists(st.sampled_from(WORDS), min_size=2, max_size=7, unique=True).map(Dfa.from_strings),
     st.just(Dfa.from_strings(["q"]).union(Dfa.from_strings(["b"]).concatenate(Dfa.any_text()))),
+    st.just(Dfa.from_strings(["", "ab", "é"]).union(Dfa.from_strings(["aé"]).concatenate(Dfa.any_text()))),
     st.just(Dfa.from_ranges([(0x61, 0x63)]).repeat(2, 2)),
 )
 

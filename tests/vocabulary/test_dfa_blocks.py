@@ -7,7 +7,9 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from constrain.automata.dfa import Dfa
+from constrain.automata.table import Table
 from constrain.frontends.json_schema.strings.string_languages import any_text
+from constrain.kernels import layout as at
 from constrain.vocabulary.mask_table import _dfa_block
 
 ROUNDS, ENDLESS = 64, 1 << 20
@@ -30,6 +32,38 @@ def count_safe(dfa: Dfa) -> NDArray[np.int32]:
     return np.minimum(safe, ROUNDS)
 
 
+def find_endless(dfa: Dfa) -> NDArray[np.int32]:
+    """Return for each state whether every state that it leads to, in any number of steps, leads to a cycle."""
+    states = len(dfa.delta)
+    following = [{after for after in row if after >= 0} for row in dfa.delta.tolist()]
+    reached = [set(one) for one in following]  # in one step or more
+    for through in range(states):
+        for one in reached:
+            if through in one:
+                one |= reached[through]
+    in_cycle = [state in reached[state] for state in range(states)]
+    is_infinite = [in_cycle[state] or any(in_cycle[one] for one in reached[state]) for state in range(states)]
+    return np.array([is_infinite[s] and all(is_infinite[one] for one in reached[s]) for s in range(states)], np.int32)
+
+
+def test_endless_states_that_take_many_rounds() -> None:
+    """None is marked if the states before the end of a longest text are found one in each round."""
+
+    def build(count: int) -> Dfa:
+        # a: one further, and at last the same; b: one back. From the first: c, to the end, and d, to any number of d.
+        chain = [[min(k + 1, count - 1), k - 1, -1, -1] for k in range(count)]
+        chain[0][2:] = count, count + 1
+        rows = [*((*row, -1) for row in chain), (-1,) * 5, (-1, -1, -1, count + 1, -1)]
+        return Dfa.from_table(Table([0, *range(97, 102)], [4, *range(5)], rows, [False] * count + [True, True]))
+
+    for count in (10, 100):
+        dfa = build(count)
+        facts = np.array(_dfa_block(dfa)[-len(dfa.delta) :])
+        expected = find_endless(dfa)
+        assert expected.sum() == 1
+        assert ((facts & at.LEAF_ENDLESS) != 0).sum() == (expected.sum() if count < ROUNDS else 0)
+
+
 @given(st.lists(PARTS, min_size=1, max_size=2))
 def test_the_block_of_a_dfa(parts: list[tuple[list[tuple[int, int]], int, int | None]]) -> None:
     repeated = []
@@ -39,8 +73,9 @@ def test_the_block_of_a_dfa(parts: list[tuple[list[tuple[int, int]], int, int | 
     dfa = Dfa.union_of(repeated)
     for one in (dfa, dfa.complement(), any_text()):
         ascii_class = one.classes[np.searchsorted(one.bounds, np.arange(128), side="right") - 1]
+        facts = count_safe(one) << at.LEAF_SAFE | find_endless(one) * at.LEAF_ENDLESS
         expected = [
             *one.delta.shape, len(one.bounds), *one.bounds, *one.classes, *ascii_class, *one.accepting,
-            *one.distances(), *one.delta.ravel(), *count_safe(one),
+            *one.distances(), *one.delta.ravel(), *facts,
         ]  # fmt: skip
         assert _dfa_block(one).tolist() == [int(word) for word in expected]
