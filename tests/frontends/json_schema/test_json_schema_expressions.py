@@ -44,6 +44,11 @@ def test_tables(texts: list[str], wanted: bool) -> None:
     assert [text for text in texts if is_regex(text) != wanted] == []
 
 
+def test_bounds_of_a_quantifier_of_a_group() -> None:
+    pairs = [(low, high) for low in (*range(100), 100, 305) for high in (*range(100), 100, 305)]
+    assert [pair for pair in pairs if is_regex("(a){%d,%d}?" % pair) != (pair[0] <= pair[1])] == [(305, 100)]
+
+
 def reads(text: str) -> bool:
     """Whether our reader of patterns takes it for one, though perhaps not for one that it can enforce."""
     try:

@@ -89,10 +89,18 @@ def _find_longest_match(dfa: Dfa, text: str, position: int) -> int:
 def _brackets() -> tuple[tuple[Dfa, Dfa], ...]:
     """Return the opening and closing of a group that a quantifier may follow, and those of lookaround."""
     group = to_dfa(rf"\((?:\?(?::|<{NAME}>|{_flags()}:))?")
-    decreasing = Dfa.from_strings(f"){{{low},{high}}}" for low in range(100) for high in range(low))
-    decreasing = decreasing.union(to_dfa(r"\)\{[1-9][0-9]{2,},[0-9]{1,2}\}"))
+    decreasing = to_dfa(rf"\)\{{(?:{_decreasing_bounds()}|[1-9][0-9]{{2,}},[0-9]{{1,2}})\}}")
     closing = to_dfa(rf"\)(?:{QUANTIFIER})?").subtract(decreasing.concatenate(to_dfa(r"\??")))
     return (group, closing), (to_dfa(LOOK), to_dfa(r"\)"))
+
+
+def _decreasing_bounds() -> str:
+    """Return the pattern of two numbers below 100, with a comma between them, of which the first is greater."""
+    figures = range(1, 10)
+    single = [f"{low},[0-{low - 1}]" for low in figures]
+    fewer_tens = ["[1-9][0-9],[0-9]", *(f"{tens}[0-9],[1-{tens - 1}][0-9]" for tens in figures[1:])]
+    same_tens = [f"{tens}{low},{tens}[0-{low - 1}]" for tens in figures for low in figures]
+    return "|".join([*single, *fewer_tens, *same_tens])
 
 
 def _flags() -> str:
