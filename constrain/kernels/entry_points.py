@@ -75,7 +75,7 @@ write_run_tokens: Callable[[int, Array, Array, Array, Array, Array, Array], int]
 )  # uint8, uint8, int32, int32, int32, int32
 hash_row: Callable[[int, int], int] = find_function("row_hashes.hash_row")
 make_suffix_trie: Callable[[int, int, int, int], int] = find_function("trie.make_suffix_trie")
-order_by_length: Callable[[int, int, int], int] = find_function("trie.order_by_length")
+order_by_length: Callable[[int, int, int, int], int] = find_function("trie.order_by_length")
 
 # ---- logits: a row is float32 or float64, a mask int32, sums float64, tokens int64
 apply_masks: Callable[[int, int, int, int, int, int, int, int, int, int, int], int] = find_function(

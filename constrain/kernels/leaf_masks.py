@@ -33,9 +33,9 @@ from .record_layout import (  # isort: skip
 )  # fmt: skip
 from .table_layout import (  # isort: skip
     ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPED, KIND, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_ENDLESS,
-    LEAF_FLAGS, LEAF_LONGEST, LEAF_ROW, LEAF_SUFFIXES, LEAF_SUFFIXES_END, LEAF_W, LEAST_LISTED, LENGTH_CLASSES,
-    LEVEL_BITS, LISTED_FROM, LISTED_OFFSETS, LISTED_TOKENS, PLAIN, RAW, RAW_UNIFORM, TRIE_FIRST_EDGE,
-    TRIE_FIRST_TOKEN, TRIE_W,
+    LEAF_FLAGS, LEAF_LONGEST, LEAF_NEED, LEAF_ROW, LEAF_SHORT, LEAF_SUFFIXES, LEAF_SUFFIXES_END, LEAF_W, LEAST_LISTED,
+    LENGTH_CLASSES, LEVELS, LEVEL_BITS, LISTED_FROM, LISTED_OFFSETS, LISTED_TO, LISTED_TOKENS, LONG_LEVEL, PLAIN, RAW,
+    RAW_UNIFORM, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W,
 )  # fmt: skip
 
 
@@ -55,27 +55,35 @@ def add_row(c: Any, q: Any, most: Any, out: Any) -> Any:
         return 0
     if most < 0:
         return 0
-    listed, by_length = load_acquire(leaves, q * LEAF_W + LEAF_BY_LENGTH), view(c, BY_LENGTH)
-    if listed < 0 or by_length[listed + LISTED_FROM] > most + 1:
-        level = (1 << LEVEL_BITS) - 1
-        while level > 0 and LEAST_LISTED << level > most + 1:
+    room = most - leaves[q * LEAF_W + LEAF_NEED]
+    if room < 0:
+        return 0
+    by_length = view(c, BY_LENGTH)
+    if room < LEAST_LISTED << LONG_LEVEL - 1:
+        listed = load_acquire(leaves, q * LEAF_W + LEAF_SHORT)
+        if listed < 0 or by_length[listed + LISTED_TO] < room:
+            return request(c, NEED_BY_LENGTH, q << LEVEL_BITS | (0 if room < LEAST_LISTED else LONG_LEVEL - 1))
+        tokens = listed + LISTED_TOKENS
+        for k in range(tokens, tokens + by_length[listed + LISTED_OFFSETS + room + 1]):
+            mask[by_length[k] >> 5] |= 1 << (by_length[k] & 31)
+        return 0
+    listed = load_acquire(leaves, q * LEAF_W + LEAF_BY_LENGTH)
+    if listed < 0 or by_length[listed + LISTED_FROM] > room + 1:
+        level = LEVELS - 1
+        while level > LONG_LEVEL and LEAST_LISTED << level - LONG_LEVEL + 1 > room + 1:
             level -= 1
         return request(c, NEED_BY_LENGTH, q << LEVEL_BITS | level)
-    # Either the tokens that are short enough, or the row without those that are too long: whichever are fewer.
-    longer = by_length[listed + LISTED_OFFSETS + min(most, LENGTH_CLASSES - 2) + 1] + 0
+    # The row without the tokens that are too long.
+    last_class = by_length[listed + LISTED_OFFSETS + LENGTH_CLASSES - 1] + 0
+    longer = by_length[listed + LISTED_OFFSETS + min(room, LENGTH_CLASSES - 2) + 1] + 0
     end = by_length[listed + LISTED_OFFSETS + LENGTH_CLASSES] + 0
-    tokens = listed + LISTED_TOKENS
-    if by_length[listed + LISTED_FROM] == 0 and longer < end - longer:
-        for k in range(longer):
-            token = by_length[tokens + k]
-            mask[token >> 5] |= 1 << (token & 31)
-        return 0
-    spare = view(c, SPARE)
+    tokens, spare = listed + LISTED_TOKENS, view(c, SPARE)
     for w in range(words):
         spare[w] = rows[base + w]
     for k in range(longer, end):
-        token = by_length[tokens + k]
-        spare[token >> 5] &= ~(1 << (token & 31))
+        if k < last_class or by_length[tokens + end + k - last_class] > room:
+            token = by_length[tokens + k]
+            spare[token >> 5] &= ~(1 << (token & 31))
     for w in range(words):
         mask[w] |= spare[w]
     return 0

@@ -22,7 +22,7 @@ from .jit.compilation import entry, inlined, kernel
 from .table_layout import (  # isort: skip
     BYTES, DONE, ESCAPE, HEX, HEX_UNIFORM, HIGH, HIGH_ESCAPE, HIGH_ESCAPE_UNIFORM, HIGH_UNIFORM, JSON_STRING, KIND,
     LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_BYTES, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED,
-    LEAF_FLAGS, LEAF_GAP, LEAF_MACHINE, LEAF_NEED, LEAF_ROW, LEAF_SLOT, LEAF_STATE, LEAF_SUFFIXES, LEAF_W,
+    LEAF_FLAGS, LEAF_GAP, LEAF_MACHINE, LEAF_NEED, LEAF_ROW, LEAF_SHORT, LEAF_SLOT, LEAF_STATE, LEAF_SUFFIXES, LEAF_W,
     LEFT, LOW, LOW_UNIFORM, MACHINE_DFA, MACHINE_MODE, MACHINE_W, NUMBER, PLAIN, RAW, RAW_UNIFORM, UTF8, VALUE,
     WIDE_LEAF,
 )  # fmt: skip
@@ -159,7 +159,7 @@ def intern_leaf(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
     leaves[r + LEAF_NEED] = need
     leaves[r + LEAF_ROW] = -1
     leaves[r + LEAF_SUFFIXES] = -1
-    leaves[r + LEAF_BY_LENGTH] = -1
+    leaves[r + LEAF_BY_LENGTH] = leaves[r + LEAF_SHORT] = -1
     leaves[r + LEAF_SLOT] = h
     table[h] = q + 1
     counts[N_LEAVES] = q + 1

@@ -12,8 +12,8 @@ from .jit.compilation import entry
 
 from .context_layout import LEAF_NEXT, LEAVES, N_LEAVES, TABLE  # isort: skip
 from .table_layout import (  # isort: skip
-    LEAF_ALLOWED, LEAF_BY_LENGTH, LEAF_BYTES, LEAF_EXPANDED, LEAF_FLAGS, LEAF_MACHINE, LEAF_ROW, LEAF_SLOT, LEAF_STATE,
-    LEAF_STAYING_DEPTH, LEAF_SUFFIXES, LEAF_W, WIDE_LEAF,
+    LEAF_ALLOWED, LEAF_BY_LENGTH, LEAF_BYTES, LEAF_EXPANDED, LEAF_FLAGS, LEAF_MACHINE, LEAF_ROW, LEAF_SHORT, LEAF_SLOT,
+    LEAF_STATE, LEAF_STAYING_DEPTH, LEAF_SUFFIXES, LEAF_W, WIDE_LEAF,
 )  # fmt: skip
 
 
@@ -27,7 +27,7 @@ def append_number_leaf(t: Any, machine: Any, state: Any, flags: Any) -> Any:
         leaves[record + k] = 0
     leaves[record + LEAF_MACHINE], leaves[record + LEAF_STATE], leaves[record + LEAF_FLAGS] = machine, state, flags
     leaves[record + LEAF_ROW] = leaves[record + LEAF_SUFFIXES] = -1
-    leaves[record + LEAF_BY_LENGTH] = leaves[record + LEAF_SLOT] = -1
+    leaves[record + LEAF_BY_LENGTH] = leaves[record + LEAF_SHORT] = leaves[record + LEAF_SLOT] = -1
     counts[N_LEAVES] = q + 1
     return q
 

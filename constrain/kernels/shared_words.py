@@ -8,7 +8,7 @@ without one, and without the GIL. What is new becomes visible through one word, 
 | LEAF_FLAGS with LEAF_EXPANDED | the transitions of a leaf state, its allowed bytes, its successors |
 | LEAF_ROW | a row, and LEAF_LONGEST |
 | LEAF_SUFFIXES | a suffix trie, and LEAF_SUFFIXES_END |
-| LEAF_BY_LENGTH | the tokens of a row by length |
+| LEAF_BY_LENGTH, LEAF_SHORT | the tokens of a row by length |
 | LEX_ROOTS, EXIT_READER | a reader, and the classes, exits and words of its results |
 | the cell of a rule in CODE | the code of the rule |
 

@@ -98,7 +98,7 @@ VISIT_END: Final = 3     # the node behind the subtree
 
 
 # ---- LEAVES --------------------------------------------------------------------------------------------------
-LEAF_W: Final = 27
+LEAF_W: Final = 28
 LEAF_MACHINE: Final = 0
 LEAF_DECODER: Final = 1  # state of the decoder: kind << KIND | digits left << LEFT | value
 LEAF_STATE: Final = 2    # state of the DFA that reads its characters (uniform kinds: the state after the character)
@@ -107,7 +107,7 @@ LEAF_NEED: Final = 4     # least number of further characters
 LEAF_ALLOWED: Final = 5  # number of allowed bytes
 LEAF_ROW: Final = 6      # row, -1: not made, -2: too few bytes are allowed for a row to pay off
 LEAF_SUFFIXES: Final = 7 # root of the suffix trie in TRIE, -1: not made, -2: over the budget
-LEAF_BY_LENGTH: Final = 8 # offset in BY_LENGTH, -1: not made
+LEAF_BY_LENGTH: Final = 8 # offset in BY_LENGTH of the long tokens, -1: not made
 LEAF_SLOT: Final = 9     # in LEAF_HASH, which holds the number of the state + 1, or 0; -1: a number's
 LEAF_LONGEST: Final = 10 # most characters that a token of the row needs
 LEAF_SUFFIXES_END: Final = 11 # the node after the last one of the suffix trie
@@ -122,18 +122,24 @@ LEAF_SAFE: Final = 8     # LEAF_FLAGS >> LEAF_SAFE: a number of characters none 
 LEAF_STAYING: Final = 20 # staying bytes: 5 words as in BELOW; see `subtree_summaries`
 LEAF_STAYING_DEPTH: Final = 25 # number of bytes for which none of them is refused, HEIGHT: always; 0: not computed
 LEAF_STAYING_NEED: Final = 26 # most characters that must follow after some of them
+LEAF_SHORT: Final = 27    # offset in BY_LENGTH of the short tokens, -1: not made
 HEIGHT: Final = (1 << 16) - 1 # in BELOW_HEIGHT
 WELL_FORMED: Final = 1 << 16 # BELOW: the subtree is UTF-8, begun between characters, without control characters
 WIDE_LEAF: Final = 4     # allowed bytes from which a row pays off
-# BY_LENGTH of a leaf state: the least length of what is listed, the first place of each class among the tokens and the
-# end of the last one, the tokens
+# BY_LENGTH of a leaf state: tokens by length, which is that of the shortest text with the token, less that of the
+# shortest text (LEAF_NEED). The least and most length that is listed, the first place of each class among the tokens
+# and the end of the last one, the tokens, and the lengths of those of the last class.
 LENGTH_CLASSES: Final = 130 # lengths that BY_LENGTH distinguishes: 0 .. 128, and more
 LISTED_FROM: Final = 0
-LISTED_OFFSETS: Final = 1
-LISTED_TOKENS: Final = 132
-# NEED_BY_LENGTH: leaf state << LEVEL_BITS | level. Of level l, tokens that need less than 4 << l characters may be left
-# out; level 0 has all of them.
-LEVEL_BITS: Final = 2
+LISTED_TO: Final = 1
+LISTED_OFFSETS: Final = 2
+LISTED_TOKENS: Final = 133
+ALL_LENGTHS: Final = (1 << 30) - 1
+# NEED_BY_LENGTH: leaf state << LEVEL_BITS | level. Of the levels below LONG_LEVEL, LEAF_SHORT has the tokens of lengths
+# below 4 << l. Of the others, LEAF_BY_LENGTH has those of 4 << l and more, l being the level less LONG_LEVEL - 1.
+LEVEL_BITS: Final = 3
+LONG_LEVEL: Final = 2
+LEVELS: Final = 5
 LEAST_LISTED: Final = 4
 ESCAPED: Final = 1 << 20 # TRIE_TOKENS: the part inside the leaf contains an escape
 IN_ROW: Final = 1 << 21  # make_row: the tokens that stay inside the leaf are in the row already

@@ -23,13 +23,13 @@ from .context_layout import (  # isort: skip
     N_TRIE_EDGES, N_TRIE_TOKENS, ROWS, TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_TEMP, TRIE_TOKENS, T_WORDS,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
-    BELOW_BYTES, BELOW_HEIGHT, BELOW_W, CONTENTS_GROUPS, DESCENT_CHARACTERS, DESCENT_NODE, DESCENT_STATE, DESCENT_W,
-    DONE, ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, HEIGHT, IN_ROW, IN_WORDS, KIND, LEAF_ALLOWED,
-    LEAF_BOUNDARY, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS,
-    LEAF_LONGEST, LEAF_MACHINE, LEAF_NEED, LEAF_ROW, LEAF_SAFE, LEAF_STAYING_DEPTH, LEAF_STAYING_NEED, LEAF_SUFFIXES,
-    LEAF_SUFFIXES_END, LEAF_W, LENGTH_CLASSES, LISTED_FROM, LISTED_OFFSETS, LISTED_TOKENS, MACHINE_DFA, MACHINE_W,
-    MERGED_CHARACTERS, MERGED_FIRST, MERGED_NODE, MERGED_W, MULTIBYTE_GROUPS, QUOTE_BELOW, TRIE_FIRST_EDGE,
-    TRIE_FIRST_TOKEN, TRIE_W, VISIT_END, VISIT_W, WORD_GROUPS, WORD_NEED,
+    ALL_LENGTHS, BELOW_BYTES, BELOW_HEIGHT, BELOW_W, CONTENTS_GROUPS, DESCENT_CHARACTERS, DESCENT_NODE, DESCENT_STATE,
+    DESCENT_W, DONE, ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, HEIGHT, IN_ROW, IN_WORDS, KIND,
+    LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS,
+    LEAF_LONGEST, LEAF_MACHINE, LEAF_NEED, LEAF_ROW, LEAF_SAFE, LEAF_SHORT, LEAF_STAYING_DEPTH, LEAF_STAYING_NEED,
+    LEAF_SUFFIXES, LEAF_SUFFIXES_END, LEAF_W, LENGTH_CLASSES, LISTED_FROM, LISTED_OFFSETS, LISTED_TO, LISTED_TOKENS,
+    MACHINE_DFA, MACHINE_W, MERGED_CHARACTERS, MERGED_FIRST, MERGED_NODE, MERGED_W, MULTIBYTE_GROUPS, QUOTE_BELOW,
+    TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W, VISIT_END, VISIT_W, WORD_GROUPS, WORD_NEED,
 )  # fmt: skip
 from .leaves import expand_leaf
 from .subtree_summaries import count_scratch, find_staying_bytes, stays_inside
@@ -356,21 +356,24 @@ def make_suffix_trie(t: Any, q: Any, n_exits: Any, budget: Any) -> Any:
     return root
 
 
-@entry("int64(int64, int64, int64)")
-def order_by_length(t: Any, q: Any, least: Any) -> Any:
-    """Sort the tokens of the row of q by the characters that each needs, including those that must follow it.
+@entry("int64(int64, int64, int64, int64)")
+def order_by_length(t: Any, q: Any, least: Any, most: Any) -> Any:
+    """Sort the tokens of the row of q by length: the characters that each needs, including those that must follow it,
+    less those that q needs.
 
-    least: tokens that need fewer characters may be left out. Subtrees that have no others are not walked, which are
-    nearly all for a `least` of 8 or more.
+    least, most: tokens that are shorter or longer may be left out. Subtrees that have no others are not walked: nearly
+    all for a `least` of 8 or more, or a `most` of a few.
 
-    A counting sort: writes `least`, LENGTH_CLASSES + 1 offsets and the tokens to BY_LENGTH. The last class is
-    open-ended. Return the offset in BY_LENGTH, or TABLE_IS_FULL.
+    A counting sort: writes `least`, `most`, LENGTH_CLASSES + 1 offsets, the tokens and the lengths of those of the last
+    class, which is open-ended, to BY_LENGTH, and the offset in it to LEAF_SHORT if `most` is a limit, else to
+    LEAF_BY_LENGTH. Return it, or TABLE_IS_FULL.
     """
     counts, leaves, transitions = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT)
     trie, edges, tokens, below = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS), view(t, BELOW)
     temp, by_length, end = view(t, TRIE_TEMP), view(t, BY_LENGTH), view(t, TRIE_END)
     base, end_of_temp = counts[N_BY_LENGTH] + 0, size(t, TRIE_TEMP)
-    least_below = least - find_most_needed(t, q)
+    needed = leaves[q * LEAF_W + LEAF_NEED] + 0
+    least_below = least + needed - find_most_needed(t, q)
     n, top, at = 0, 1, end_of_temp - VISIT_W
     temp[at + DESCENT_NODE], temp[at + DESCENT_STATE], temp[at + DESCENT_CHARACTERS] = 0, q, 0
     temp[at + VISIT_END] = end[0]
@@ -393,43 +396,48 @@ def order_by_length(t: Any, q: Any, least: Any) -> Any:
                 is_tip or chars + (below[BELOW_W * (1 + e) + BELOW_HEIGHT] & HEIGHT) < least_below
             ):
                 continue
-            # A row that began as a copy was made without expanding most states.
-            if not is_tip and leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:
-                return TABLE_IS_FULL
             if after != last:
                 last, need = after, leaves[after * LEAF_W + LEAF_NEED] + 0
                 is_done = leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE
-            if is_done:
+            if is_done or chars + need - needed > most:  # none below is shorter
                 continue
+            # A row that began as a copy was made without expanding most states.
+            if not is_tip and leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:
+                return TABLE_IS_FULL
             first, stop = trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]
             if MERGED_FIRST + MERGED_W * (n + stop - first) + VISIT_W * (top + 2) > end_of_temp:
                 return TABLE_IS_FULL
             for k in range(first, stop):
                 temp[MERGED_FIRST + MERGED_W * n + MERGED_NODE] = tokens[ENTRY_W * k + ENTRY_TOKEN]
-                temp[MERGED_FIRST + MERGED_W * n + MERGED_CHARACTERS] = min(chars + need, LENGTH_CLASSES - 1)
+                temp[MERGED_FIRST + MERGED_W * n + MERGED_CHARACTERS] = max(chars + need - needed, 0)
                 n += 1
             if not is_tip:
                 top += 1
                 at = end_of_temp - VISIT_W * top
                 temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
                 temp[at + DESCENT_CHARACTERS], temp[at + VISIT_END] = chars, behind
-    if base + LISTED_TOKENS + n > size(t, BY_LENGTH):
+    if base + LISTED_TOKENS + 2 * n > size(t, BY_LENGTH):
         return TABLE_IS_FULL
-    by_length[base + LISTED_FROM] = least
-    first = base + LISTED_OFFSETS
+    by_length[base + LISTED_FROM], by_length[base + LISTED_TO] = least, most
+    first, last = base + LISTED_OFFSETS, LENGTH_CLASSES - 1
     for length in range(LENGTH_CLASSES + 1):
         by_length[first + length] = 0
     for k in range(n):
-        by_length[first + temp[MERGED_FIRST + MERGED_W * k + MERGED_CHARACTERS] + 1] += 1
+        by_length[first + min(temp[MERGED_FIRST + MERGED_W * k + MERGED_CHARACTERS], last) + 1] += 1
     for length in range(LENGTH_CLASSES):
         by_length[first + length + 1] += by_length[first + length]
+    beyond = base + LISTED_TOKENS + n - by_length[first + last]  # where lengths of the last class are, less its place
     for k in range(n):
-        length = first + temp[MERGED_FIRST + MERGED_W * k + MERGED_CHARACTERS]
-        by_length[base + LISTED_TOKENS + by_length[length]] = temp[MERGED_FIRST + MERGED_W * k + MERGED_NODE]
-        by_length[length] += 1
+        found = MERGED_FIRST + MERGED_W * k
+        token, length = temp[found + MERGED_NODE] + 0, temp[found + MERGED_CHARACTERS] + 0
+        place = by_length[first + min(length, last)] + 0
+        by_length[base + LISTED_TOKENS + place] = token
+        if length >= last:
+            by_length[beyond + place] = length
+        by_length[first + min(length, last)] = place + 1
     for length in range(LENGTH_CLASSES, 0, -1):
         by_length[first + length] = by_length[first + length - 1]
     by_length[first] = 0
-    counts[N_BY_LENGTH] = base + LISTED_TOKENS + n
-    store_release(leaves, q * LEAF_W + LEAF_BY_LENGTH, base)
+    counts[N_BY_LENGTH] = base + LISTED_TOKENS + 2 * n - by_length[first + last]
+    store_release(leaves, q * LEAF_W + (LEAF_SHORT if most < ALL_LENGTHS else LEAF_BY_LENGTH), base)
     return base

@@ -392,13 +392,16 @@ class MaskTable:
         self.suffix_tries[name], self.trie_names[place[0]] = place, name
 
     def order(self, argument: int) -> None:
-        """Sort the row of a leaf state by the length that its tokens need, down to a level: see NEED_BY_LENGTH."""
+        """Sort short or long tokens of the row of a leaf state by length: see NEED_BY_LENGTH."""
         state, level = argument >> at.LEVEL_BITS, argument & ((1 << at.LEVEL_BITS) - 1)
-        least = at.LEAST_LISTED << level if level else 0
+        is_short = level < at.LONG_LEVEL
+        least = 0 if is_short else at.LEAST_LISTED << level - at.LONG_LEVEL + 1
+        most = (at.LEAST_LISTED << level) - 1 if is_short else at.ALL_LENGTHS
         with self.lock:
-            known = int(self.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_BY_LENGTH])
-            is_known = known >= 0 and self.arrays[at.BY_LENGTH][known + at.LISTED_FROM] <= least
-            if not is_known and order_by_length(self.address, state, least) < 0:
+            field = at.LEAF_SHORT if is_short else at.LEAF_BY_LENGTH
+            known, listed = int(self.arrays[at.LEAVES][state * at.LEAF_W + field]), self.arrays[at.BY_LENGTH]
+            is_known = known >= 0 and listed[known + at.LISTED_FROM] <= least and listed[known + at.LISTED_TO] >= most
+            if not is_known and order_by_length(self.address, state, least, most) < 0:
                 raise TableFull
 
     def _append_machine(self, block: NDArray[np.int32], mode: int) -> int:

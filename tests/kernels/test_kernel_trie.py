@@ -232,13 +232,25 @@ def assert_leaf(table: MaskTable, leaf: int, tokens: Sequence[bytes]) -> None:
     assert room >= most  # it may be too much, since it is not worked out for each token of a subtree
     assert remainders(table, leaf) == leaving(table, leaf, tokens)
     assert_staying_bytes(table)
-    first, orders = field(table, leaf, at.LEAF_BY_LENGTH), table.arrays[at.BY_LENGTH]
-    least = int(orders[first + at.LISTED_FROM])
+    for first in (field(table, leaf, at.LEAF_SHORT), field(table, leaf, at.LEAF_BY_LENGTH)):
+        if first >= 0:
+            assert_by_length(
+                table, first, {t: needed - field(table, leaf, at.LEAF_NEED) for t, needed in stays.items()}
+            )
+
+
+def assert_by_length(table: MaskTable, first: int, lengths: dict[int, int]) -> None:
+    """Assert that the list of tokens at this place has those of each length between its least and its most one."""
+    orders, last = table.arrays[at.BY_LENGTH], at.LENGTH_CLASSES - 1
+    least, most = int(orders[first + at.LISTED_FROM]), int(orders[first + at.LISTED_TO])
     offsets = orders[first + at.LISTED_OFFSETS : first + at.LISTED_TOKENS].tolist()
+    tokens = orders[first + at.LISTED_TOKENS :]
     for room in range(at.LENGTH_CLASSES):
-        ordered = orders[first + at.LISTED_TOKENS :][offsets[room] : offsets[room + 1]].tolist()
-        expected = [t for t, needed in stays.items() if min(needed, at.LENGTH_CLASSES - 1) == room]
-        assert sorted(ordered) == expected if room >= least else set(ordered) <= set(expected)
+        ordered = tokens[offsets[room] : offsets[room + 1]].tolist()
+        expected = [t for t, length in lengths.items() if min(length, last) == room]
+        assert sorted(ordered) == expected if least <= room <= most else set(ordered) <= set(expected)
+    beyond = tokens[offsets[last] : offsets[last + 1]].tolist()
+    assert tokens[offsets[last + 1] :][: len(beyond)].tolist() == [lengths[token] for token in beyond]
 
 
 @settings(max_examples=80)
@@ -250,7 +262,7 @@ def test_rows_suffix_tries_and_tokens_by_length(tokens: list[bytes], pattern: st
         if field(table, leaf, at.LEAF_ROW) != -2:
             table.row(leaf)
             table.build_suffixes(leaf)
-            for level in range((1 << at.LEVEL_BITS) - 1, -1, -1):
+            for level in range(at.LEVELS - 1, -1, -1):
                 table.order(leaf << at.LEVEL_BITS | level)
                 assert_leaf(table, leaf, tokens)
 
@@ -347,9 +359,9 @@ def test_without_space_nothing_is_written_and_the_call_can_be_repeated(pattern: 
     else:
         table.build_suffixes(leaf)
     if slot in ("TRIE_TEMP", "BY_LENGTH", "LEAVES", "LEAF_NEXT"):
-        grown(table, slot, lambda: int(kernels.order_by_length(table.address, leaf, 0)))
+        grown(table, slot, lambda: int(kernels.order_by_length(table.address, leaf, 0, at.ALL_LENGTHS)))
     else:
-        table.order(leaf << at.LEVEL_BITS)
+        table.order(leaf << at.LEVEL_BITS | at.LONG_LEVEL)
     assert_leaf(table, leaf, tokens)
 
 

@@ -144,11 +144,15 @@ def test_rows_are_ordered_by_the_length_of_tokens(pattern: str) -> None:
     if record[at.LEAF_ROW] == -2:
         return
     table.row(state)
-    table.order(state << at.LEVEL_BITS)
-    first = int(record[at.LEAF_BY_LENGTH])
-    for room in range(30):
-        ordered = set(orders[first + at.LISTED_TOKENS :][: orders[first + at.LISTED_OFFSETS + room + 1]].tolist())
-        assert ordered == {t for t, piece in enumerate(PIECES) if needed(table, state, piece) <= room}, (pattern, room)
+    lengths = {t: needed(table, state, piece) - record[at.LEAF_NEED] for t, piece in enumerate(PIECES)}
+    for level in range(at.LEVELS):
+        table.order(state << at.LEVEL_BITS | level)
+        first = int(record[at.LEAF_SHORT if level < at.LONG_LEVEL else at.LEAF_BY_LENGTH])
+        tokens = orders[first + at.LISTED_TOKENS :]
+        for room in range(orders[first + at.LISTED_FROM], min(orders[first + at.LISTED_TO], 30) + 1):
+            places = orders[first + at.LISTED_OFFSETS + room : first + at.LISTED_OFFSETS + room + 2]
+            ordered = set(tokens[slice(*places)].tolist())
+            assert ordered == {t for t, length in lengths.items() if length == room}, (pattern, room)
 
 
 def needed(table: MaskTable, state: int, token: bytes) -> float:

@@ -46,7 +46,7 @@ def test_tables(texts: list[str], wanted: bool) -> None:
 
 def test_bounds_of_a_quantifier_of_a_group() -> None:
     pairs = [(low, high) for low in (*range(100), 100, 305) for high in (*range(100), 100, 305)]
-    assert [pair for pair in pairs if is_regex("(a){%d,%d}?" % pair) != (pair[0] <= pair[1])] == [(305, 100)]
+    assert [pair for pair in pairs if is_regex(f"(a){{{pair[0]},{pair[1]}}}?") != (pair[0] <= pair[1])] == [(305, 100)]
 
 
 def reads(text: str) -> bool:
