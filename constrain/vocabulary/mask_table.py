@@ -399,10 +399,27 @@ class MaskTable:
         most = (at.LEAST_LISTED << level) - 1 if is_short else at.ALL_LENGTHS
         with self.lock:
             field = at.LEAF_SHORT if is_short else at.LEAF_BY_LENGTH
-            known, listed = int(self.arrays[at.LEAVES][state * at.LEAF_W + field]), self.arrays[at.BY_LENGTH]
+            free = state
+            if self._reads_any_text(state):  # many states of unanchored patterns do; most tables have this list
+                free = self.starts.get((Dfa.any_text().key, at.JSON_STRING), state)
+            leaves, listed = self.arrays[at.LEAVES], self.arrays[at.BY_LENGTH]
+            known = int(leaves[free * at.LEAF_W + field])
             is_known = known >= 0 and listed[known + at.LISTED_FROM] <= least and listed[known + at.LISTED_TO] >= most
-            if not is_known and order_by_length(self.address, state, least, most) < 0:
+            if not is_known and order_by_length(self.address, free, least, most) < 0:
                 raise TableFull
+            if free != state:
+                publish_word(data_address(leaves), state * at.LEAF_W + field, int(leaves[free * at.LEAF_W + field]))
+
+    def _reads_any_text(self, state: int) -> bool:
+        """Return whether any text may follow a leaf state of a JSON string, which is between two characters."""
+        machine, decoder, dfa_state, flags = self.arrays[at.LEAVES][state * at.LEAF_W :][:4].tolist()
+        if decoder or not flags & at.LEAF_CLOSES or flags >> at.LEAF_SAFE < at.HEIGHT:
+            return False
+        dfas = self.arrays[at.DFAS][self.arrays[at.MACHINES][at.MACHINE_W * machine + at.MACHINE_DFA] :]
+        states, width, ranges = dfas[:3].tolist()
+        accepting = 3 + 2 * ranges + ASCII
+        following = dfas[accepting + 2 * states + dfa_state * width :][:width]
+        return bool(dfas[accepting + dfa_state] and np.isin(following, (-1, dfa_state)).all())
 
     def _append_machine(self, block: NDArray[np.int32], mode: int) -> int:
         """Append the block of a Dfa to DFAS and return the number of the new machine."""

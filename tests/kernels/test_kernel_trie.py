@@ -16,6 +16,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from constrain import Vocabulary
+from constrain.automata.dfa import Dfa
 from constrain.frontends.regex import to_dfa
 from constrain.kernels import layout as at, trie as kernels, vocabulary_trie
 from constrain.vocabulary import mask_table
@@ -265,6 +266,27 @@ def test_rows_suffix_tries_and_tokens_by_length(tokens: list[bytes], pattern: st
             for level in range(at.LEVELS - 1, -1, -1):
                 table.order(leaf << at.LEVEL_BITS | level)
                 assert_leaf(table, leaf, tokens)
+
+
+@pytest.mark.parametrize(("pattern", "read", "is_shared"), [
+    (r"[\s\S]*b[\s\S]*", "ab", True), (r"[\s\S]*b[\s\S]*", "a", False), ("[^c]*", "b", False), ("b.*", "b", False),
+    (r"b[\s\S]*", "bé", True), (r"b[\s\S]*|c", "c", False), (r"b([\s\S]{2,})?", "b", False),
+])  # fmt: skip
+def test_leaves_that_read_any_text_share_their_lists(pattern: str, read: str, is_shared: bool) -> None:
+    tokens = [*PIECES, *(b"%c" % byte for byte in range(32, 127))]
+    table = table_of(tokens)
+    free = table.start(Dfa.any_text(), at.JSON_STRING)
+    leaf = table.start(to_dfa(pattern), at.JSON_STRING)
+    for byte in read.encode():
+        table.expand(leaf)
+        leaf = int(table.arrays[at.LEAF_NEXT][256 * leaf + byte])
+    table.row(leaf)
+    table.build_suffixes(leaf)
+    for level in range(at.LEVELS):
+        table.order(leaf << at.LEVEL_BITS | level)
+    assert_leaf(table, leaf, tokens)
+    for kind in (at.LEAF_SHORT, at.LEAF_BY_LENGTH):
+        assert (field(table, leaf, kind) == field(table, free, kind)) == is_shared
 
 
 @pytest.mark.parametrize("mode", MODES)
