@@ -57,7 +57,7 @@ find_forced_bytes: Callable[[int, int, Array], int] = find_function("masks.find_
 list_next_bytes: Callable[[int, int, Array], int] = find_function("masks.list_next_bytes")  # uint8
 rehash_table: Callable[[int, int], int] = find_function("growth.rehash_table")
 extend_chain: Callable[[int, int, int], int] = find_function("interned_names.extend_chain")
-add_guard: Callable[[int, int, int, int], int] = find_function("member_guards.add_guard")
+add_guard: Callable[[int, int, int, int, int], int] = find_function("member_guards.add_guard")
 write_text_to_buffer: Callable[[int, int, int], int] = find_function("unique_members.write_text_to_buffer")
 
 # ---- a table of a vocabulary

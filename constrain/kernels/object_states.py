@@ -298,7 +298,7 @@ def is_name_free(c: Any, pc: Any, state: Any, spelled: Any) -> Any:
     taken = is_taken_prefix(c, state, n)
     if taken <= 0:
         return 1 if taken == 0 else -1
-    k = find_guard(c, -state - 1, spelled)
+    k = find_guard(c, -state - 1, spelled, pc)
     if k >= 0:
         return view(c, GUARDS)[k * GUARD_W + GUARD_ANSWER]
     head[SPELLING], head[NAMED_IN] = spelled, state

@@ -181,10 +181,11 @@ UNION_SHIFTS: Final = UNION_W - 1 # offset in MAY_SHIFT
 
 
 # ---- GUARDS --------------------------------------------------------------------------------------------------------
-GUARD_W: Final = 12
+GUARD_W: Final = 13
 GUARD_KEY: Final = 0     # the list or register of the request, or -1 - an object state
 GUARD_TEXT: Final = 1    # byte chain
 GUARD_ANSWER: Final = 2  # remaining candidates; or 1: unique, 0: not
 GUARD_SLOT: Final = 3
-GUARD_BYTES: Final = 4   # bytes after which some candidate may remain: 8 words
+GUARD_PLACE: Final = 4   # of an object state: the address of the OTHER instruction; else 0
+GUARD_BYTES: Final = 5   # bytes after which some candidate may remain: 8 words
 # fmt: on

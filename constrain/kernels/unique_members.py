@@ -92,14 +92,14 @@ def end_member(c: Any, register: Any) -> Any:
     if text == OPEN_NAME:
         return UNKNOWN_MEMBERS
     if members != NO_MEMBERS and head[CANDIDATES] != NO_CANDIDATES:
-        k = find_guard(c, register, text)
+        k = find_guard(c, register, text, 0)
         if k < 0:
             is_new = is_new_string(c, register, text)
             if is_new == NOT_DECIDED:
                 is_new = is_new_object(c, register, text)
             if is_new == -1:
                 return -1
-            k = add_guard(c, register, text, is_new) if is_new >= 0 else request(c, NEED_IS_UNIQUE, register)
+            k = add_guard(c, register, text, 0, is_new) if is_new >= 0 else request(c, NEED_IS_UNIQUE, register)
             if k < 0:
                 return -1
         if view(c, GUARDS)[k * GUARD_W + GUARD_ANSWER] == 0:
@@ -130,7 +130,7 @@ def find_candidates(c: Any) -> Any:
     """Return the record of GUARDS with the remaining candidates of the member being written, or -1."""
     head, names = view(c, HEAD), view(c, NAMES)
     chain, text = head[CANDIDATES] + 0, head[TEXT] + 0
-    k = find_guard(c, chain, text)
+    k = find_guard(c, chain, text, 0)
     if k >= 0:
         return k
     start = names[NAME_W * names[NAME_W * chain + NAME_VALUE] + NAME_VALUE]

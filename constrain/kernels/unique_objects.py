@@ -412,7 +412,7 @@ def add_object_candidates(c: Any, chain: Any, text: Any) -> Any:
     if found == NOT_DECIDED or found == REQUESTED:
         return NOT_DECIDED if found == NOT_DECIDED else -1
     remaining = extend_chain(c, NO_CANDIDATES, register) if found == 1 else NO_CANDIDATES
-    guard = add_guard(c, chain, text, remaining) if remaining >= 0 else -1
+    guard = add_guard(c, chain, text, 0, remaining) if remaining >= 0 else -1
     if guard < 0:
         return -1
     for w in range(TEXT_AT):

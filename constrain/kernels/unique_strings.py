@@ -135,7 +135,7 @@ def add_candidates(c: Any, chain: Any, text: Any) -> Any:
     remaining = extend_chain(c, NO_CANDIDATES, register)
     if remaining < 0:
         return -1
-    guard = add_guard(c, chain, text, NO_CANDIDATES)
+    guard = add_guard(c, chain, text, 0, NO_CANDIDATES)
     if guard < 0:
         return -1
     if n == 0:

@@ -111,41 +111,41 @@ def test_space_is_requested_only_where_an_array_is_full(name: str) -> None:
         assert n == min(length, (places + 1) // 2) - table.first
 
 
-def known_number(known: dict[tuple[int, int], int], key: int, text: int) -> int:
-    """Which one it is in the order in which they were added."""
-    return list(known).index((key, text))
-
-
 @njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def look_up(c: int, key: int, text: int) -> int:
+def look_up(c: int, key: int, text: int, place: int) -> int:
     """`find_guard`, which is linked into its callers."""
-    return find_guard(c, key, text)  # type: ignore[no-any-return]
+    return find_guard(c, key, text, place)  # type: ignore[no-any-return]
 
 
 @settings(max_examples=40)
-@given(st.lists(st.tuples(st.integers(-6, 3), st.integers(-2, 3), st.integers(0, 1)), max_size=40), rubbish)
-def test_stored_answers_about_members_are_reused(questions: list[tuple[int, int, int]], rubbish: int) -> None:
-    """By their key and text, with their bytes cleared; also after the table was rebuilt."""
+@given(
+    st.lists(st.tuples(st.integers(-6, 3), st.integers(-2, 3), st.integers(0, 2), st.integers(0, 1)), max_size=40),
+    rubbish,
+)
+def test_stored_answers_about_members_are_reused(questions: list[tuple[int, int, int, int]], rubbish: int) -> None:
+    """By their key, text and place, with their bytes cleared; also after the table was rebuilt."""
     table = Table(add_guard, at.GUARDS, at.GUARD_HASH, at.N_GUARDS, at.GUARD_W, 2, allowance=1)
     context = small(table, rubbish)
     for _ in range(2):
-        known: dict[tuple[int, int], int] = {}
-        for key, text, answer in questions:
-            if (key, text) in known:
+        known: list[tuple[int, int, int]] = []
+        for key, text, place, answer in questions:
+            if (key, text, place) in known:
                 continue
-            while (number := context.call(add_guard, key, text, answer)) == -1:
+            while (number := context.call(add_guard, key, text, place, answer)) == -1:
                 assert context.asked == (at.FULL, at.GUARDS) and not fits(table, context)
                 context.double(at.GUARDS)
                 context.double(at.GUARD_HASH)
                 rehash_table(context.address, at.GUARD_HASH)
             assert number == len(known)
-            known[key, text] = answer
+            known.append((key, text, place))
             record = context[at.GUARDS][number * at.GUARD_W :][: at.GUARD_W].tolist()
-            assert record[:3] == [key, text, answer] and record[at.GUARD_BYTES :] == [0] * 8
+            assert record[:3] == [key, text, answer] and record[at.GUARD_PLACE] == place
+            assert record[at.GUARD_BYTES :] == [0] * 8
             assert context[at.GUARD_HASH][record[at.GUARD_SLOT]] == number
             assert context.head[at.N_GUARDS] == len(known)
-        for (key, text), _ in known.items():
-            assert context.call(look_up, key, text) == known_number(known, key, text)
-            assert context.call(look_up, key + 10, text) < 0
+        for number, (key, text, place) in enumerate(known):
+            assert context.call(look_up, key, text, place) == number
+            assert context.call(look_up, key + 10, text, place) < 0
+            assert context.call(look_up, key, text, place + 3) < 0
         rehash_table(context.address, at.GUARD_HASH)
         context.reset()

@@ -123,7 +123,7 @@ def test_a_member_ends(kind: int, is_open: bool, is_watched: bool, answer: int |
     register, text = chained(context, members, [at.SPELLED]), chained(context, at.SPELLED, b"ab")
     watch = chained(context, at.NO_CANDIDATES, [register]) if is_watched else at.NO_CANDIDATES
     if answer is not None:
-        context.run(add_guard, register, text, answer)
+        context.run(add_guard, register, text, 0, answer)
     context.head[[at.TEXT, at.CANDIDATES]] = OPEN if is_open else text, watch
     result = context.run(end_member, register)
     is_asked = is_watched and not is_open and kind not in (EMPTY, UNKNOWN)
@@ -144,7 +144,7 @@ def test_a_member_ends(kind: int, is_open: bool, is_watched: bool, answer: int |
 def test_bytes_that_keep_a_uniqueness_check_pending(kept: list[set[int]]) -> None:
     context = Context(SMALL)
     for k, some in enumerate(kept):
-        guard = context.run(add_guard, k, 100 + k, 1)
+        guard = context.run(add_guard, k, 100 + k, 0, 1)
         assert guard == k
         words = context[at.GUARDS][guard * at.GUARD_W + at.GUARD_BYTES :].view("uint32")
         for byte in some:

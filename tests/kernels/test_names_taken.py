@@ -96,3 +96,20 @@ def test_no_key_is_begun_that_cannot_be_new(
             names = [name for name, _ in json.loads(text, object_pairs_hook=list)]
             assert len(set(names)) == len(names) and not set(names) & set(excluded), text
             assert all(map(language.accepts, names)) and (names or not demanded), text
+
+
+@pytest.mark.parametrize("names", [["ab", "ax"], ["b", "ab", "ac", "a"], ["ac", "ab", "ad"]])
+@pytest.mark.parametrize("few_first", [True, False])
+def test_prefixes_are_judged_for_each_class_apart(names: list[str], few_first: bool) -> None:
+    """The keys that begin with a prefix may all be taken in one class, and not in another one."""
+    few = Dfa.from_strings(["ab", "b"])
+    many = Dfa.from_ranges([(0x61, 0x7A)]).repeat(1, 2).subtract(few)
+    classes = [NameClass(few, Literal(b"1")), NameClass(many, Literal(b"2"))]
+    node = Object((), tuple(classes if few_first else classes[::-1]), TIGHT, 0, 9)
+    vocabulary = Vocabulary.from_tokens([None, *(bytes([byte]) for byte in range(256)), b"ab", b"ax"], (0,))
+    matcher = compile_grammar(Grammar(node, {}), vocabulary).matcher()
+    members = [f'"{name}":{1 if few.accepts(name) else 2}' for name in names]
+    matcher.advance_bytes(("{" + ",".join(members) + ',"').encode())
+    found = list_tokens(matcher.mask())
+    assert found == {token for token in range(1, len(vocabulary.tokens)) if matcher.allows(token)}
+    assert vocabulary.tokens.index(b"a") in found

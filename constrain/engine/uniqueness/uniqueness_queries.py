@@ -66,7 +66,7 @@ def answer_is_unique(cache: GuardedSets, register: int, text: int) -> None:
     members, start = int(names[3 * register]), int(names[3 * register + 1])
     spelled = read_member(cache, text, start)
     cache.uniqueness.spend(MEMBER_WORK + len(spelled) // 16)
-    cache.run(add_guard, register, text, int(parse_value(spelled) not in _index_values(cache, members).values))
+    cache.run(add_guard, register, text, 0, int(parse_value(spelled) not in _index_values(cache, members).values))
 
 
 def answer_candidates(cache: GuardedSets, chain: int, text: int) -> None:
@@ -86,7 +86,7 @@ def answer_candidates(cache: GuardedSets, chain: int, text: int) -> None:
     remaining = at.NO_CANDIDATES
     for register in reversed(registers):
         remaining = cache.run(extend_chain, remaining, register)
-    guard = cache.run(add_guard, chain, text, remaining)
+    guard = cache.run(add_guard, chain, text, 0, remaining)
     bits = np.zeros(256, np.uint8)
     bits[list(following)] = 1
     first = guard * at.GUARD_W + at.GUARD_BYTES
@@ -192,7 +192,7 @@ def answer_name_free(cache: GuardedSets, pc: int) -> None:
     dfa = cache.program.leaves[int(code[pc + 2])][0]
     assert isinstance(dfa, Dfa)
     answer = dfa.leads_beyond(prefix.text, possible_characters(prefix.pending), taken)
-    cache.run(add_guard, -state - 1, spelling, int(answer))
+    cache.run(add_guard, -state - 1, spelling, pc, int(answer))
 
 
 def _make_signature(cache: GuardedSets, number: int) -> tuple[object, ...]:
