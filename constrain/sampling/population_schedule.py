@@ -36,7 +36,7 @@ SCOUT_EVERY = 3
 """Counted populations between two scouts."""
 SCOUT_PARTICLES = 4
 MOST_VISITED = 20_000
-"""Texts of a call that are learned from: about 2 KB each."""
+"""Texts of a call that are learned from: up to 4 KB each."""
 
 
 def can_learn(constraint: Any, settings: Settings) -> bool:

@@ -198,14 +198,14 @@ def test_guesses_do_not_raise_what_a_text_is_worth(expected: float) -> None:
     assert limited, "no guess was lowered"
 
 
-def test_cold_tables_and_scouts_do_not_tell_guesses() -> None:
+def test_no_value_of_a_cold_table_or_of_a_scout_counts_as_a_guess() -> None:
     _, table = learn(SMALL, 3)
     slots = np.arange(0, 40 * value_table.PACES, 7)
     warm = forget(table)
-    told = Values(warm).are_guesses(slots)
+    guessed = Values(warm).are_guesses(slots)
     seen = set((warm.slots[warm.counts > 0] // value_table.PACES).tolist())
-    assert told.tolist() == [slot // value_table.PACES not in seen for slot in slots.tolist()]
-    assert told.any() and not told.all() and not Values(warm).are_guesses(np.array([-1])).any()
+    assert guessed.tolist() == [slot // value_table.PACES not in seen for slot in slots.tolist()]
+    assert guessed.any() and not guessed.all() and not Values(warm).are_guesses(np.array([-1])).any()
     cold = replace(warm, populations=value_table.COLD - 1)
     assert not Values(cold).are_guesses(slots).any() and not Values(warm, unseen=0.0).are_guesses(slots).any()
 

@@ -202,7 +202,7 @@ def test_a_line_feed_is_remembered() -> None:
 
 
 @given(st.lists(st.sampled_from(b"ab:"), max_size=9).map(lambda pieces: [*b'{"q":"', *pieces]))
-def test_texts_that_repeat_their_last_tokens_are_told(text: list[int]) -> None:
+def test_texts_that_repeat_their_last_tokens_have_slots_of_their_own(text: list[int]) -> None:
     """By the definition, for the text and for all that may follow it."""
 
     def repeats(tokens: list[int]) -> bool:

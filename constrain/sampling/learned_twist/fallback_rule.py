@@ -56,7 +56,7 @@ def choose_probe(history: Sequence[Outcome], begins_flat: bool) -> Kind | None:
     if has_fallen_back(history, begins_flat):
         return "learned" if history and sum(one.counts for one in history) % RETRY == 0 else None
     if flat:
-        doubted = bool(learned) and len(flat) < TRIES and compare_means(learned, flat)[0] > 0
+        doubted = bool(learned) and len(flat) < TRIES and _compare_means(learned, flat)[0] > 0
         return "flat" if doubted else None
     is_new = len(history) == FIRST_PROBE and history[0].populations == 0
     return "flat" if is_new or _is_doubtful(learned) else None
@@ -72,11 +72,11 @@ def has_fallen_back(history: Sequence[Outcome], begins_flat: bool) -> bool:
     learned, flat = _recent(history, "learned"), _recent(history, "flat")
     if not learned or not flat or (len(flat) < TRIES and not begins_flat):
         return begins_flat
-    difference, error = compare_means(learned, flat)
+    difference, error = _compare_means(learned, flat)
     return difference > error
 
 
-def compare_means(learned: Sequence[float], flat: Sequence[float]) -> tuple[float, float]:
+def _compare_means(learned: Sequence[float], flat: Sequence[float]) -> tuple[float, float]:
     """Return by how much the mean log Z-hat of the flat twist is higher, and the standard error of that, in nats."""
     finite = [one for one in (*learned, *flat) if one > -np.inf]
     if not finite:

@@ -55,7 +55,7 @@ of."""
 LACK = 2.0
 """Nats per token that is missing for the least completion."""
 COLD = 4
-"""Populations that a table learns from while they grow, and before its guesses are told from what it knows."""
+"""Populations of a table that learn while they grow. Until then all of its values are guesses, and none is limited."""
 SMALLEST = -575.0
 """Least log-value: values must be positive."""
 
