@@ -65,6 +65,20 @@ def test_rows_are_those_of_the_masks(device: str) -> None:
     assert apply_mask(torch.zeros(0, 4, device=device), masks[:0]).shape == (0, 4)
 
 
+def test_a_prepared_launch_is_for_any_tensors_of_its_shapes(device: str) -> None:
+    """Other logits, masks and sources than those of the first call."""
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        masks, sources = masks_of(rng, 2, 3), rng.integers(-1, 2, 4).astype(np.int32)
+        for given in ({}, {"sources": torch.from_numpy(sources).to(device)}):
+            rows = 4 if given else 2
+            logits = torch.zeros((rows, 90), device=device)
+            apply_mask(logits, torch.from_numpy(masks).to(device), **given)
+            allowed = allowed_by(masks, 90)
+            want = [allowed[one] if one >= 0 else np.ones(90, bool) for one in (sources if given else range(2))]
+            assert ((logits == 0).cpu().numpy() == np.array(want)).all()
+
+
 @pytest.mark.parametrize(
     ("logits", "masks", "given", "message"),
     [

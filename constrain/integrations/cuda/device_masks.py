@@ -9,12 +9,14 @@ import torch
 from ...base.errors import ArgumentError
 from ...kernels.cuda.cuda_apply import apply_masks, count_tiles
 from ...kernels.cuda.cuda_device import LANES, SIMULATED
-from .tensor_launch import INFINITIES, LogitRows, flatten_masks, launch_kernels, rows_of
+from .tensor_launch import INFINITIES, LogitRows, Plans, describe_tensor, flatten_masks, launch_kernels, rows_of
 
 __all__ = ["apply_mask"]
 
 THREADS = LANES if SIMULATED else 128
 """Threads of a block, each of which loads one word of a mask."""
+PLANS = Plans()
+"""Launches for tensors of the same dtypes, shapes, strides and devices."""
 FEW_ROWS = 8
 """Up to so many rows, a block is one warp, so that they are spread over the whole GPU."""
 
@@ -53,6 +55,17 @@ def apply_mask(
     ArgumentError
         If dtypes, shapes or devices do not match, or rows of logits overlap. Nothing has been written then.
     """
+    key = None
+    if rows is None:
+        key = describe_tensor(logits), describe_tensor(masks), describe_tensor(sources)
+        plan = PLANS.known.get(key)
+        if plan is not None:
+            slots, places = plan.slots, plan.places
+            slots[places[0]], slots[places[3]] = logits.data_ptr(), masks.data_ptr()
+            if sources is not None:
+                slots[places[6]] = sources.data_ptr()
+            plan.launch()
+            return logits
     layout = rows_of(logits.unsqueeze(0) if logits.ndim == 1 else logits)
     if layout.stride < layout.width:
         raise ArgumentError(
@@ -68,7 +81,9 @@ def apply_mask(
     arguments = (
         layout.bits, layout.stride, layout.width, bits, words, count, chosen, INFINITIES[layout.dtype],
     )  # fmt: skip
-    launch_kernels([(apply_masks, grid, threads)], arguments, types_of=layout.dtype)
+    plan = launch_kernels([(apply_masks, grid, threads)], arguments, types_of=layout.dtype)
+    if plan is not None and key is not None and (sources is None or sources.is_contiguous()):
+        PLANS.add(key, plan)
     return logits
 
 

@@ -7,6 +7,7 @@ a first launch (about a second each). In numba's simulator (NUMBA_ENABLE_CUDASIM
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,8 +26,8 @@ from ...kernels.cuda import cuda_launch, cuda_order
 from ...kernels.cuda.cuda_device import SIMULATED
 
 __all__ = [
-    "KINDS", "Flat", "LogitRows", "Masks", "flatten_masks", "launch_kernel", "launch_kernels", "on_card", "per_row",
-    "rows_of",
+    "KINDS", "LARGEST", "Flat", "LogitRows", "Masks", "Plan", "Plans", "describe_tensor", "flatten_masks",
+    "launch_kernel", "launch_kernels", "on_card", "per_row", "rows_of",
 ]  # fmt: skip
 
 KINDS = {torch.float32: cuda_order.FLOAT32, torch.bfloat16: cuda_order.BFLOAT16, torch.float16: cuda_order.FLOAT16}
@@ -37,6 +38,10 @@ INFINITIES = {
     torch.float16: np.int16(0xFC00 - (1 << 16)),
 }
 """The bits of minus infinity."""
+
+
+Launch = tuple[Any, int | tuple[int, int], int]
+"""A kernel, its blocks and the threads of a block."""
 
 
 def on_card(tensor: torch.Tensor) -> bool:
@@ -149,11 +154,17 @@ def empty(dtype: torch.dtype, device: torch.device) -> torch.Tensor:
 NUMBERS: dict[torch.dtype, Any] = {torch.float32: np.float32, torch.int32: np.int32, torch.int64: np.int64}
 
 
+LARGEST = (1 << 31) - 1
+"""The largest int32: a larger top_k is no other cut."""
+
+
 def per_row(
     value: float | torch.Tensor, dtype: torch.dtype, rows: LogitRows, name: str
 ) -> tuple[torch.Tensor, np.generic]:
     """Return a parameter as two kernel arguments: values of the rows, [B] or [0], and the value of all rows."""
     if not isinstance(value, torch.Tensor):
+        if dtype == torch.int32:
+            value = min(value, LARGEST)
         return empty(dtype, rows.device), NUMBERS[dtype](value)
     if value.shape != (rows.count,) or value.device != rows.device:
         raise ArgumentError(
@@ -167,38 +178,92 @@ def launch_kernel(kernel: Any, blocks: int | tuple[int, int], threads: int, *arg
     launch_kernels([(kernel, blocks, threads)], arguments)
 
 
-def launch_kernels(
-    launches: Sequence[tuple[Any, int | tuple[int, int], int]], arguments: Sequence[Any], types_of: Any = None
-) -> None:
+def launch_kernels(launches: Sequence[Launch], arguments: Sequence[Any], types_of: Any = None) -> Plan | None:
     """Launch kernels one after the other, with the same arguments, on the current stream of the first tensor's device.
 
     launches: (kernel, blocks, threads). arguments: contiguous tensors, `Flat`, ints, which are int64, numpy's scalars,
     and named tuples of them. types_of: stands for the types of the arguments, where the caller knows that they are
-    always the same for it.
+    always the same for it. Returns a plan of the same launches, None if they were not made by the driver.
     """
     first = find_tensor(arguments)
     grids = [
         (kernel, blocks if isinstance(blocks, tuple) else (blocks, 1), threads) for kernel, blocks, threads in launches
     ]
     if not all(grid[0] * grid[1] for _, grid, _ in grids):
-        return
+        return None
     if SIMULATED:
         arrays = convert(arguments, lambda one: one.numpy())
         for kernel, grid, threads in grids:
             kernel[grid, threads](*arrays)
-        return
+        return None
     index = first.device.index or 0
-    stream = torch.cuda.current_stream(first.device).cuda_stream
     kinds = types_of or find_kinds(arguments)
     found = [(find_function(kernel, index, kinds, arguments), grid, threads) for kernel, grid, threads in grids]
     functions = [(function, grid, threads) for function, grid, threads in found if function is not None]
     if len(functions) == len(grids):
-        values: list[int] = []
-        flatten(arguments, values)
-        cuda_launch.launch(functions, stream, cuda_launch.pack(values))
-        return
+        plan = Plan(functions, arguments, index)
+        plan.launch()
+        return plan
     for kernel, grid, threads in grids:
-        launch_by_numba(kernel, grid, threads, index, stream, arguments)
+        launch_by_numba(kernel, grid, threads, index, current_stream(index), arguments)
+    return None
+
+
+class Plan:
+    """Launches that are prepared for arguments of given shapes: only addresses and numbers are written anew.
+
+    slots, floats: as of `cuda_launch.Arguments`. places: the slot of each argument, in order, named tuples taken apart:
+    of its address if it is an array. A plan belongs to one thread (see `Plans`).
+    """
+
+    __slots__ = ("arguments", "device", "floats", "functions", "places", "slots")
+
+    def __init__(
+        self, functions: Sequence[tuple[cuda_launch.Function, tuple[int, int], int]], arguments: Sequence[Any],
+        device: int,
+    ) -> None:  # fmt: skip
+        values: list[int] = []
+        self.places: list[int] = []
+        flatten(arguments, values, self.places)
+        self.arguments = cuda_launch.Arguments(values)
+        self.slots, self.floats = self.arguments.slots, self.arguments.floats
+        self.functions, self.device = functions, device
+
+    def launch(self) -> None:
+        """Launch on the current stream of the device."""
+        cuda_launch.launch(self.functions, current_stream(self.device), self.arguments)
+
+
+MOST_PLANS = 1024
+"""Most plans of a thread, for one function; then all are made anew."""
+
+
+class Plans(threading.local):
+    """The plans of each thread: what callers derive from dtypes, shapes and devices -> plan."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, Any] = {}
+
+    def add(self, key: Any, plan: Any) -> None:
+        """Keep a plan."""
+        if len(self.known) >= MOST_PLANS:
+            self.known.clear()
+        self.known[key] = plan
+
+
+def describe_tensor(tensor: torch.Tensor | None) -> Any:
+    """Return all of a tensor that a plan depends on, as part of a key."""
+    if tensor is None:
+        return None
+    return tensor.dtype, tensor.shape, tensor.stride(), tensor.device, tensor.requires_grad
+
+
+def current_stream(device: int) -> int:
+    """Return the handle of torch's current stream of a device."""
+    try:
+        return int(torch._C._cuda_getCurrentRawStream(device))
+    except AttributeError:  # private to torch; the public way takes 30 times as long
+        return int(torch.cuda.current_stream(device).cuda_stream)
 
 
 def find_tensor(arguments: Sequence[Any]) -> torch.Tensor:
@@ -223,26 +288,28 @@ def convert(arguments: Sequence[Any], change: Callable[[Any], Any]) -> list[Any]
     ]
 
 
-def flatten(arguments: Sequence[Any], out: list[int]) -> None:
-    """Append the 64-bit values that the kernel gets for arguments (see `kernels/cuda/cuda_launch.py`)."""
+def flatten(arguments: Sequence[Any], out: list[int], places: list[int]) -> None:
+    """Append the 64-bit values that the kernel gets for arguments (see `kernels/cuda/cuda_launch.py`).
+
+    places: the index of each argument among the values is appended, of its address if it is an array.
+    """
     for one in arguments:
-        if isinstance(one, int):
-            out.append(one)
-        elif isinstance(one, torch.Tensor):
-            ahead, behind = describe_array(one.dtype, one.shape)
-            out += (*ahead, one.data_ptr(), *behind)
-        elif isinstance(one, Flat):
-            ahead, behind = describe_array(one.dtype, one.shape)
-            out += (*ahead, one.tensor.data_ptr() + one.offset, *behind)
+        if isinstance(one, (torch.Tensor, Flat)):
+            before, after = describe_array(one.dtype, tuple(one.shape))
+            out += before
+            places.append(len(out))
+            out.append(one.data_ptr() if isinstance(one, torch.Tensor) else one.tensor.data_ptr() + one.offset)
+            out += after
         elif isinstance(one, tuple):
-            flatten(one, out)
+            flatten(one, out, places)
         else:
-            out.append(int.from_bytes(one.tobytes(), "little", signed=True))
+            places.append(len(out))
+            out.append(one if isinstance(one, int) else int.from_bytes(one.tobytes(), "little", signed=True))
 
 
 @lru_cache(maxsize=1024)
 def describe_array(dtype: torch.dtype, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the values of a contiguous array before its address, and behind it."""
+    """Return the values of a contiguous array before its address, and after it."""
     steps = [dtype.itemsize]
     for length in reversed(shape[1:]):
         steps.append(steps[-1] * length)
