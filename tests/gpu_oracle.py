@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from constrain.kernels.cuda.cuda_tiles import TILE
+
 UNIT = 2**44
 M, W = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
 WORD = 2**32
@@ -21,10 +23,10 @@ def philox(counter: tuple[int, ...], key: tuple[int, ...]) -> tuple[int, ...]:
     return a, b, c, d
 
 
-def uniform(seed: int, step: int) -> int:
-    """64 bits for a step."""
-    high, low, _, _ = philox((step % WORD, step // WORD, 0, 0), (seed % WORD, seed // WORD))
-    return high * WORD + low
+def uniform(seed: int, step: int) -> tuple[int, int]:
+    """Two numbers of 64 bits for a step."""
+    a, b, c, d = philox((step % WORD, step // WORD, 0, 0), (seed % WORD, seed // WORD))
+    return a * WORD + b, c * WORD + d
 
 
 def bits_allowed(bits: np.ndarray, width: int) -> np.ndarray:
@@ -33,27 +35,56 @@ def bits_allowed(bits: np.ndarray, width: int) -> np.ndarray:
     return np.concatenate([flags, np.zeros(width - len(flags), bool)])
 
 
-def masses(x: np.ndarray, temperature: float) -> list[int]:
-    """Of float32 [n]: integers, the best one's UNIT."""
-    warmth = np.float32(1) / np.float32(temperature)
-    return [int(float(np.float32(math.exp(np.float32(z) * warmth))) * UNIT + 0.5) for z in x - x.max()]
+Law = list[tuple[int, dict[int, int]]]
+"""Tiles, in order: the mass of each, and of each of its tokens; the token t of tile T has T / sum of all * t / sum."""
+
+
+def masses(x: np.ndarray, temperature: float, best: float) -> list[int]:
+    """Of float32 [n]: integers, UNIT for the best one."""
+    exact = 1 / float(np.float32(temperature)) * math.log2(math.e)
+    near = np.float32(exact)
+    if float(near) > exact:
+        near = np.nextafter(near, np.float32(0))
+    rest = max(np.float32(exact - float(near)), np.float32(1e-37))
+    below = [value - np.float32(best) for value in x]
+    floats = [np.float32(2.0 ** float(one * near + one * rest)) * np.float32(UNIT) for one in below]
+    return [int(one) for one in floats]
+
+
+def tile_law(x: np.ndarray, tokens: list[int], temperature: float) -> Law:
+    """The law of tokens in tiles of TILE tokens, each of which has its own best one."""
+    best, warmth, law = x[tokens].max(), 1 / float(np.float32(temperature)), []
+    for first in range(0, len(x), TILE):
+        own = [token for token in tokens if first <= token < first + TILE]
+        if own:
+            top = x[own].max()
+            mass = dict(zip(own, masses(x[own], temperature, top)))
+            scale = math.exp((float(top) - float(best)) * warmth)
+            law.append((int(float(sum(mass.values())) * scale), mass))
+    return law
 
 
 def cut_law(
     x: np.ndarray, allowed: np.ndarray, temperature: float, top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0
-) -> dict[int, int]:
-    """token -> integer mass, of what temperature, top-k, top-p and min-p leave of the allowed tokens, in that order."""
+) -> Law:
+    """What temperature, top-k, top-p and min-p leave of the allowed tokens, in that order."""
     tokens = [int(token) for token in np.flatnonzero(allowed & (x > -np.inf))]
     if not tokens:
-        return {}
+        return []
     if temperature == 0:
-        return {max(tokens, key=lambda token: (x[token], -token)): UNIT}
-    mass = dict(zip(tokens, masses(x[tokens], temperature)))
+        return [(UNIT, {max(tokens, key=lambda token: (x[token], -token)): UNIT})]
+    whole = tile_law(x, tokens, temperature)
+    if not (top_k or top_p < 1 or min_p):
+        return whole
+    best = x[tokens].max()
+    mass = dict(zip(tokens, masses(x[tokens], temperature, best)))
     order = sorted(tokens, key=lambda token: (-x[token], token))
-    if top_k:
+    total = sum(one for one, _ in whole)
+    if top_k and top_k <= len(order):
         order = order[:top_k]
+        total = sum(mass[token] for token in order)
     if top_p < 1:
-        goal = max(1, math.ceil(float(np.float32(top_p)) * float(sum(mass[token] for token in order))))
+        goal = max(1, min(total, math.ceil(float(np.float32(top_p)) * float(total))))
         nucleus, held = [], 0
         for token in order:
             if held >= goal:
@@ -62,18 +93,33 @@ def cut_law(
             held += mass[token]
         order = nucleus
     if min_p > 0:
-        best, warmth = x[order[0]], np.float32(1) / np.float32(temperature)
+        warmth = np.float32(1 / float(np.float32(temperature)))
         order = [token for token in order if (x[token] - best) * warmth >= np.float32(math.log(np.float32(min_p)))]
-    return {token: mass[token] for token in order if mass[token]}
+    tiles: dict[int, dict[int, int]] = {}
+    for token in sorted(order):
+        if mass[token]:
+            tiles.setdefault(token // TILE, {})[token] = mass[token]
+    return [(sum(one.values()), one) for _, one in sorted(tiles.items())]
 
 
-def draw(law: dict[int, int], seed: int, step: int) -> int:
-    """The token of a step: the first, by id, at which the sum of masses exceeds the random number."""
-    target = uniform(seed, step) * sum(law.values()) >> 64
-    for token in sorted(law):
-        if target < law[token]:
-            return token
-        target -= law[token]
+def probabilities(law: Law) -> dict[int, float]:
+    """token -> probability."""
+    total = sum(tile for tile, _ in law)
+    return {token: tile / total * (own / sum(mass.values())) for tile, mass in law for token, own in mass.items()}
+
+
+def draw(law: Law, seed: int, step: int) -> int:
+    """The token of a step: of the first tile, then its first token, at which the sum of masses exceeds the number."""
+    first, second = uniform(seed, step)
+    target = first * sum(tile for tile, _ in law) >> 64
+    for tile, mass in law:
+        if target < tile:
+            target = second * sum(mass.values()) >> 64
+            for token in sorted(mass):
+                if target < mass[token]:
+                    return token
+                target -= mass[token]
+        target -= tile
     raise AssertionError("the target is below the sum")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from constrain.integrations.cuda import mask_softmax_sample, tensor_launch
+from constrain.integrations.cuda import apply_mask, device_sampling, mask_softmax_sample, tensor_launch
 from constrain.kernels.cuda import cuda_launch
 from constrain.kernels.cuda.cuda_device import SIMULATED
 
@@ -30,6 +30,7 @@ def test_a_launch_by_the_driver_is_one_by_numba(monkeypatch: pytest.MonkeyPatch)
     """numba's dispatcher is the fallback, and gets the same arguments."""
     want = drawn()
     monkeypatch.setattr(tensor_launch, "find_function", lambda *given: None)
+    monkeypatch.setattr(device_sampling, "PLANS", tensor_launch.Plans())
     assert drawn() == want
 
 
@@ -63,6 +64,55 @@ def test_a_thread_that_has_not_used_the_card_can_launch() -> None:
     thread.join()
     assert got == [want]
     assert torch.isinf(logits).sum(dim=1).tolist() == [39, 39]
+
+
+@needs_card
+def test_a_prepared_launch_is_captured_in_a_graph() -> None:
+    """And replayed for what its tensors hold then: the memory of a draw belongs to the graph."""
+    logits = torch.zeros((3, 70), device="cuda")
+    masks = torch.tensor([0x11111111, -1, 3], dtype=torch.int32, device="cuda")
+    steps = torch.zeros(3, dtype=torch.int64, device="cuda")
+    for cut in ({}, {"top_p": 0.8}):
+        for _ in range(2):
+            mask_softmax_sample(logits, masks, seeds=7, steps=steps, **cut)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            found = mask_softmax_sample(logits, masks, seeds=7, steps=steps, **cut)
+            masked = apply_mask(logits.clone(), masks)
+        for step in range(3):
+            logits.copy_(torch.from_numpy(np.random.default_rng(step).normal(size=(3, 70)).astype(np.float32)))
+            steps.fill_(step)
+            graph.replay()
+            want = mask_softmax_sample(logits, masks, seeds=7, steps=steps, **cut)
+            assert found.tokens.tolist() == want.tokens.tolist() and found.logprobs.tolist() == want.logprobs.tolist()
+            assert torch.equal(masked, apply_mask(logits.clone(), masks))
+
+
+def test_threads_do_not_share_prepared_launches(device: str) -> None:
+    """Many calls from several threads, with tensors of the same shapes: each gets its own results."""
+    wrong: list[int] = []
+    count = 2 if SIMULATED else 200
+
+    def run(own: int) -> None:
+        masks = torch.tensor([1 << own], dtype=torch.int32, device=device)
+        for step in range(count):
+            logits = torch.zeros((1, 20), device=device)
+            if mask_softmax_sample(logits, masks, seeds=own, steps=step).tokens.item() != own:
+                wrong.append(own)
+            if (apply_mask(logits, masks) == 0).nonzero().tolist() != [[0, own]]:
+                wrong.append(own)
+
+    if SIMULATED:  # which runs one kernel at a time
+        for own in range(4):
+            run(own)
+    else:
+        threads = [threading.Thread(target=run, args=(own,)) for own in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong
 
 
 @needs_card

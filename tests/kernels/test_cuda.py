@@ -31,6 +31,7 @@ from constrain.kernels.cuda import (
 F, W = types.float32[::1], types.int32[::1]
 f, w = types.float32, types.int32
 D, Q, N = types.float64[::1], types.int64[::1], types.int64
+REALS = types.float32[:, ::1]
 TABLE, LONGS, DOUBLES = types.int32[:, ::1], types.int64[:, ::1], types.float64[:, ::1]
 REGISTERS = 65536
 """Of a multiprocessor, of which a block must not ask for more (CUDA C++ Programming Guide, compute capabilities)."""
@@ -49,14 +50,16 @@ def signatures() -> dict[str, tuple[object, tuple[object, ...], int]]:
             device_masks.THREADS,
         )
         sampling = (
-            types.NamedTuple((row, N, N, N, W, N, N, W, N), cuda_arguments.Rows),
+            types.NamedTuple((row, N, N, N, N, W, N, N, W, N), cuda_arguments.Rows),
             types.NamedTuple((F, W, F, F, Q, Q, f, w, f, f, N, N), cuda_arguments.Parameters),
-            types.NamedTuple((LONGS, LONGS, LONGS, LONGS, LONGS, TABLE, LONGS, LONGS, W, Q), cuda_arguments.Workspace),
+            types.NamedTuple(
+                (REALS, REALS, LONGS, LONGS, LONGS, TABLE, LONGS, LONGS, W, Q, Q, REALS), cuda_arguments.Workspace
+            ),
             types.NamedTuple((W, D, D), cuda_arguments.Results),
         )
         for kernel in (
-            cuda_sample.find_bests_of_chunks, cuda_sample.add_masses, cuda_cut.gather, cuda_cut.cut,
-            cuda_sample.keep_masses, cuda_sample.draw,
+            cuda_sample.measure_tiles, cuda_sample.draw,
+            cuda_cut.bound_rows, cuda_cut.count_bins, cuda_cut.gather, cuda_cut.cut,
         ):  # fmt: skip
             out[f"{kernel.py_func.__name__} {name}"] = (kernel, sampling, cuda_arguments.THREADS)
         out[f"arrivals {name}"] = (

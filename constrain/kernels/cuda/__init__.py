@@ -6,10 +6,12 @@
     cuda_order        floats and token ids as one sortable integer, the rank
     cuda_rows         loads of the tokens of a row under its mask, four at a time
     philox_generator  counter-based random numbers, Philox4x32-10
-    cuda_block        sums, maxima and prefix sums of one block of threads
-    cuda_arguments    what the kernels of a draw share: their arguments, and the chunks of a row
+    cuda_block        sums, maxima and prefix sums of one warp, and of one block of threads
+    cuda_tiles        loads of the tiles of a row, 1,024 tokens for a warp
+    cuda_arguments    what the kernels of a draw share: their arguments, and the masses of tokens
     cuda_sample       mask, temperature, top-k, top-p, min-p to one token, its log-probability and the feasible mass
-    cuda_cut          where top-k and top-p cut a row, for `cuda_sample`: radix selection by a block for each chunk
+    cuda_draw         the last step of a draw: a tile by its mass, then a token of it
+    cuda_cut          where top-k and top-p cut a row, for `cuda_sample`: radix selection
     cuda_select       radix selection by one block for each row, for `cuda_race`
     cuda_race         the first tokens of an exponential race (`sampling.exponential_race`), for rejection sampling
     cuda_automaton    a step of constraints whose token automaton is in GPU memory

@@ -3,10 +3,10 @@
     rows        logits and masks          parameters  temperature, top-k, ...: of each row, or of all
     work        memory between kernels    results     what is drawn
 
-A row is divided into chunks, each of which is a block of THREADS threads; `row` and `chunk` are its place in the grid,
-[B, chunks]. A chunk is `parts` times STRIDE tokens: one part where there are few rows, so that they occupy the
-whole card, and more where there are many, since what a block does before and after its tokens costs as much as some
-thousand of them. No result depends on it.
+A row is divided into tiles of as many tokens as a warp loads at once (`cuda_tiles`). Kernels that go through all tiles
+have blocks of WARPS warps, each of which has `parts` tiles, one after the other: one where there are few rows, so that
+they occupy the whole card, and more where there are many, since what a block does before and after its tokens costs as
+much as some thousand of them. No result depends on it.
 """
 
 from __future__ import annotations
@@ -17,48 +17,47 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .cuda_block import block_max, block_sum
-from .cuda_device import SIMULATED, cuda, device
-from .cuda_order import value_of
+from .cuda_device import LANES, SIMULATED, cuda, device, exp2, larger
+from .cuda_order import ID_BITS, rank_of, value_at, value_of
 from .cuda_rows import EXCLUDED, compute_limit, find_mask, pick
 
 __all__ = [
-    "BROKEN", "STRIDE", "MOST_CANDIDATES", "MOST_CHUNKS", "THREADS", "TURNS", "Parameters", "Results", "Rows",
-    "Workspace", "allows", "compute_mass", "divide_rows", "find_bests", "load_logit", "load_tokens", "open_row",
-    "read_choice", "sum_chunks",
+    "MOST_CANDIDATES", "THREADS", "WARPS", "Parameters", "Results", "Rows", "Workspace", "allows",
+    "compute_exponential", "compute_mass", "divide_rows", "find_row_best", "find_scale", "has_cut", "load_logit",
+    "open_row", "read_choice", "scale_mass", "sum_tiles",
 ]  # fmt: skip
 
-THREADS = 4 if SIMULATED else 256
-"""Threads of a block, a power of 2. In the simulator they run on the host, so there are few."""
-TURNS = 16 if SIMULATED else 8
-"""Tokens that a thread loads at once, THREADS apart: adjacent threads load adjacent tokens."""
-STRIDE = THREADS * TURNS
-ENOUGH_BLOCKS, MOST_PARTS = (8, 4) if SIMULATED else (600, 16)
-"""Blocks that occupy a large card, of 132 multiprocessors; most parts of a chunk."""
-MOST_CHUNKS = 256
-"""Most chunks of a row on a GPU: 2^19 tokens."""
+WARPS = 1 if SIMULATED else 8
+"""Warps of a block. In the simulator threads run on the host, so there are few."""
+THREADS = WARPS * LANES
+ENOUGH_BLOCKS, MOST_PARTS = (8, 2) if SIMULATED else (600, 8)
+"""Blocks that occupy a large card, of 132 multiprocessors; most tiles of a warp."""
 MOST_CANDIDATES = 16 if SIMULATED else 2048
 """Most tokens of a row among which `cuda_cut` selects without looking at the whole row again."""
-BROKEN = 1 << 62
-"""Stands for the best token of a chunk in which a logit is NaN or infinite: above all ranks."""
-UNIT = 2.0**44
+UNIT = np.float32(2.0**44)
 """Mass of the best token: the sum of 2^19 of them is below 2^63."""
 COLDEST = np.float32(1e-30)
 """Temperatures below are taken as 0: greedy decoding."""
 ONE = np.float32(1.0)
-FIVE, WITHIN, BIT = np.uint64(5), np.uint64(31), np.uint64(1)
+LOG2_E = 1.4426950408889634
+BELOW = np.float32(1 - 2.0**-24)
+"""A positive float32 times this is the one below it."""
+LEAST = np.float32(1e-37)
 
 
 class Rows(NamedTuple):
     """Logits and masks.
 
-    logits: int32 or int16, flat; stride, width: elements from row to row, tokens of a row (< 2^19); kind: float format.
-    bits: int32 [masks * words]; sources: int32, see `find_mask`. parts: of a chunk.
+    logits: int32 or int16, flat; stride, width: elements from row to row, tokens of a row (< 2^19); kind: float format;
+    aligned: 1 if four logits from every fourth one of a row on may be loaded by one access, else 0.
+    bits: int32 [masks * words]; sources: int32, see `find_mask`. parts: tiles of a warp.
     """
 
     logits: Any
     stride: Any
     width: Any
     kind: Any
+    aligned: Any
     bits: Any
     words: Any
     masks: Any
@@ -89,11 +88,15 @@ class Parameters(NamedTuple):
 class Workspace(NamedTuple):
     """What a kernel leaves for the next.
 
-    bests, tops: int64 [B, chunks], rank of the best allowed token and of the best of all, -1 if there is none;
-    feasible, full, kept: int64 [B, chunks], mass of the allowed tokens, of all, and of those that the cut keeps;
+    bests, tops: float32 [B, tiles], value of the best allowed token and of the best of all, -inf if there is none; tops
+    is infinite where a logit is NaN or infinite;
+    feasible, full: int64 [B, tiles], masses of the allowed tokens relative to bests, and of all relative to tops;
+    kept: int64 [B, tiles], of the tokens that the cut keeps, relative to the best of the row;
     counts, masses: int32 and int64 [B, BINS], the histogram of a row; candidates: int64 [B, MOST_CANDIDATES], ranks;
-    found: int32 [B], their number; cutoffs: int64 [B], the least rank that is kept. Without a cut those from `kept` on
-    are [0, 0] and [0].
+    found: int32 [B], their number; cutoffs: int64 [B], the least rank that is kept;
+    totals: int64 [B], mass of the allowed tokens relative to the best of the row;
+    limits: float32 [B, 3], the best value, -inf where nothing is cut, a value below which no token is kept, and linear
+    bins for a difference of 1 between logits. Without a cut those from `kept` on have no rows.
     """
 
     bests: Any
@@ -106,6 +109,8 @@ class Workspace(NamedTuple):
     candidates: Any
     found: Any
     cutoffs: Any
+    totals: Any
+    limits: Any
 
 
 class Results(NamedTuple):
@@ -119,11 +124,11 @@ class Results(NamedTuple):
     logmasses: Any
 
 
-def divide_rows(count: int, width: int) -> tuple[int, int]:
-    """Return (chunks of a row, parts of a chunk) for `count` rows of `width` tokens."""
-    strides = -(-width // STRIDE)
-    parts = max(1, min(MOST_PARTS, strides, count * strides // ENOUGH_BLOCKS))
-    return -(-strides // parts), parts
+def divide_rows(count: int, tiles: int) -> tuple[int, int]:
+    """Return (blocks of a row, tiles of a warp) for `count` rows of `tiles` tiles."""
+    blocks = -(-tiles // WARPS)
+    parts = max(1, min(MOST_PARTS, blocks, count * blocks // ENOUGH_BLOCKS))
+    return -(-blocks // parts), parts
 
 
 @device
@@ -151,71 +156,74 @@ def allows(rows: Any, at: Any, limit: Any, token: Any) -> Any:
 
 
 @device
-def load_tokens(rows: Any, place: Any, first: Any, apart: Any, values: Any) -> Any:
-    """Load TURNS tokens from `first` on, `apart` from each other. Return which the mask allows, as bits.
+def find_scale(warmth: Any) -> Any:
+    """Return log2(e) / temperature as the sum of two float32 (larger one, rest), neither of which is negative.
 
-    values: float32 [TURNS], written; -inf beyond the row, where no token is allowed. All loads come before the first
-    use of one, without a branch, so that they take about as long as one (memory-level parallelism): indices beyond the
-    row and the mask are clamped. They are unsigned, since numba would ask whether others count from the end.
+    So products of both with the difference of two logits have the same sign, and no sum is infinity less infinity.
     """
-    loaded = cuda.local.array(TURNS, np.int32)
-    words = cuda.local.array(TURNS, np.int32)
-    start, at, limit = place
-    begin, last, end = np.uint64(start), np.uint64(rows.width - 1), np.uint64(max(limit - 1, 0))
-    mask, step = np.uint64(max(at, 0)), np.uint64(apart)
-    token = np.uint64(first)
-    for turn in range(TURNS):
-        loaded[turn] = rows.logits[begin + min(token, last)]
-        words[turn] = -1
-        token += step
-    if at >= 0:
-        token = np.uint64(first)
-        for turn in range(TURNS):
-            words[turn] = rows.bits[mask + (min(token, end) >> FIVE)]
-            token += step
-    allowed = 0
-    token = np.uint64(first)
-    for turn in range(TURNS):
-        value = value_of(loaded[turn], rows.kind)
-        values[turn] = value if token <= last else EXCLUDED
-        if token < np.uint64(limit) and (np.uint64(words[turn]) >> (token & WITHIN)) & BIT != 0 and value > EXCLUDED:
-            allowed |= 1 << turn
-        token += step
-    return allowed
+    exact = np.float64(warmth) * LOG2_E
+    near = np.float32(exact)
+    if np.float64(near) > exact:
+        near *= BELOW
+    return near, larger(np.float32(exact - np.float64(near)), LEAST)
 
 
 @device
-def compute_mass(value: Any, best: Any, warmth: Any) -> Any:
-    """Return the integer mass of a value, relative to UNIT for the best one. warmth: 1 / temperature."""
-    return np.int64(np.float64(np.float32(math.exp((value - best) * warmth))) * UNIT + 0.5)
+def compute_exponential(value: Any, best: Any, scale: Any) -> Any:
+    """Return UNIT exp((value - best) / temperature) as float32. scale: of `find_scale`."""
+    below = value - best
+    return exp2(below * scale[0] + below * scale[1]) * UNIT
+
+
+@device
+def compute_mass(value: Any, best: Any, scale: Any) -> Any:
+    """Return the integer mass of a value, rounded down, relative to UNIT for the best one. scale: of `find_scale`."""
+    return np.int64(compute_exponential(value, best, scale))
+
+
+@device
+def scale_mass(mass: Any, value: Any, best: Any, warmth: Any) -> Any:
+    """Return a sum of masses relative to a value as one relative to the best one, rounded down."""
+    if mass == 0:
+        return np.int64(0)
+    return np.int64(np.float64(mass) * math.exp((np.float64(value) - np.float64(best)) * warmth))
 
 
 @device
 def read_choice(parameters: Any, row: Any) -> Any:
-    """Return (is valid, is greedy, warmth, top_k, top_p, min_p) of a row. No cut: 0, 1 and 0, as where it is greedy."""
+    """Return (is valid, is greedy, warmth, top_k, top_p, min_p) of a row. No cut: 0, 1 and 0, as where it is greedy.
+
+    warmth: 1 / temperature as float64, 1 where it is greedy.
+    """
     heat = pick(parameters.temperature, parameters.one_temperature, row)
     share = pick(parameters.top_p, parameters.one_top_p, row)
     floor = pick(parameters.min_p, parameters.one_min_p, row)
     most = np.int64(pick(parameters.top_k, parameters.one_top_k, row))
     is_valid = heat >= 0 and share >= 0 and 0 <= floor <= 1
     if not is_valid or heat < COLDEST:
-        return is_valid, True, ONE, np.int64(0), ONE, np.float32(0.0)
-    return is_valid, False, ONE / heat, most, share, floor
+        return is_valid, True, 1.0, np.int64(0), ONE, np.float32(0.0)
+    return is_valid, False, 1.0 / np.float64(heat), most, share, floor
 
 
 @device
-def find_bests(work: Any, row: Any, scratch: Any) -> Any:
-    """Return (rank of the best allowed token, of the best of all) of a row; BROKEN if a logit is NaN or infinite."""
-    best, top = np.int64(-1), np.int64(-1)
-    for chunk in range(cuda.threadIdx.x, work.bests.shape[1], cuda.blockDim.x):
-        best, top = max(best, work.bests[row, chunk]), max(top, work.tops[row, chunk])
-    return block_max(best, scratch), block_max(top, scratch)
+def has_cut(most: Any, share: Any, floor: Any) -> Any:
+    """Return whether tokens of a row may be removed: by top_k, top_p or min_p."""
+    return most > 0 or share < 1 or floor > 0
 
 
 @device
-def sum_chunks(masses: Any, row: Any, scratch: Any) -> Any:
-    """Return the sum of the masses of the chunks of a row."""
+def find_row_best(values: Any, row: Any, scratch: Any) -> Any:
+    """Return the largest of the values [B, tiles] of a row. Called by a block."""
+    best = EXCLUDED
+    for tile in range(cuda.threadIdx.x, values.shape[1], cuda.blockDim.x):
+        best = max(best, values[row, tile])
+    return value_at(block_max(rank_of(best, 0), scratch) >> ID_BITS)
+
+
+@device
+def sum_tiles(work: Any, row: Any, best: Any, warmth: Any, scratch: Any) -> Any:
+    """Return the mass of the allowed tokens of a row. Called by a block."""
     mass = np.int64(0)
-    for chunk in range(cuda.threadIdx.x, masses.shape[1], cuda.blockDim.x):
-        mass += masses[row, chunk]
+    for tile in range(cuda.threadIdx.x, work.bests.shape[1], cuda.blockDim.x):
+        mass += scale_mass(work.feasible[row, tile], work.bests[row, tile], best, warmth)
     return block_sum(mass, scratch)

@@ -20,6 +20,7 @@ __all__ = [
     "FLOAT32",
     "ID_BITS",
     "INFINITY",
+    "LAST_ID",
     "MOST_TOKENS",
     "rank_of",
     "token_of",
