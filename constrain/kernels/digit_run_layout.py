@@ -8,7 +8,7 @@ number, then for each
                 k * step in the interval from value * size + offset on, of `size` numbers, that no period divides, among
                 the first `most`. Step 0: all values. Step -1: it is not found out
     MULTIPLES   modulus, remainder, number of others, modulus and remainder of each: values that have the remainder, and
-                of the others none. Modulus 0: all values; a remainder of -1: none
+                of the others none. A remainder of -1: none
 """
 
 KIND, BOUNDS, REQUEST_HEADER_W = 0, 1, 2

@@ -45,7 +45,7 @@ def is_member(asked: Any, place: Any, value: Any) -> Any:
     count, k = request[place] + 0, place + 1
     while count > 0:
         others, i = request[k + 2] + 0, 0
-        if request[k] == 0 or value % request[k] == request[k + 1]:
+        if value % request[k] == request[k + 1]:
             while i < others and value % request[k + MULTIPLE_W + 2 * i] != request[k + MULTIPLE_W + 2 * i + 1]:
                 i += 1
             if i == others:

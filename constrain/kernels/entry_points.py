@@ -70,9 +70,9 @@ fill_contents: Callable[[int], int] = find_function("byte_rows.fill_contents")
 write_quoted_subtrees: Callable[[int, int], int] = find_function("quoted_subtrees.write_quoted_subtrees")
 find_unexpanded: Callable[[int, int], int] = find_function("trie.find_unexpanded")
 make_row: Callable[[int, int], int] = find_function("trie.make_row")
-write_run_tokens: Callable[[int, Array, Array, Array, Array, Array, Array], int] = find_function(
+write_run_tokens: Callable[[int, Array, Array, Array, Array, Array], int] = find_function(
     "number_rows.write_run_tokens"
-)  # uint8, uint8, int32, int32, int32, int32
+)  # uint8, int32, int32, int32, int32
 hash_row: Callable[[int, int], int] = find_function("row_hashes.hash_row")
 make_suffix_trie: Callable[[int, int, int, int], int] = find_function("trie.make_suffix_trie")
 order_by_length: Callable[[int, int, int, int], int] = find_function("trie.order_by_length")

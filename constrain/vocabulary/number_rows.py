@@ -8,16 +8,17 @@ number may end inside a token.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..automata.numerals.digit_runs import judge_digit_runs, read_run
+from ..automata.numerals.digit_runs import mark_digit_runs, read_run, read_unsure_runs
 from ..automata.numerals.number_reader import NumberReader
 from ..automata.numerals.number_states import Mantissa, State
 from ..kernels import layout as at
+from ..kernels.digit_run_layout import ALIVE
 from ..kernels.entry_points import write_run_tokens
 
 __all__ = ["TABLE_IS_FULL", "NumberRows"]
@@ -37,14 +38,15 @@ class NumberRows:
     """Makes rows in the arrays of a MaskTable, whose lock the caller holds. `address` is that of its context.
 
     It begins by listing the runs of digits in the trie of the vocabulary, by length and number of zeros before the
-    first other digit.
+    first other digit. `lengths` and `groups` begin with the longest runs, since a prefix of what can be completed can
+    be completed.
     """
 
     def __init__(self, arrays: Arrays, address: int) -> None:
         self.arrays, self.address = arrays, address
         self.words = int(arrays[at.TABLE][at.T_WORDS])
-        self.lengths: dict[int, slice] = {}
-        self.groups: dict[tuple[int, int], slice] = {}
+        lengths: dict[int, slice] = {}
+        groups: dict[tuple[int, int], slice] = {}
         nodes, values, sizes = [], [], []
         count = 0
         for length, found, zeros, spelled in _list_runs(arrays):
@@ -52,15 +54,23 @@ class NumberRows:
                 group = zeros == number
                 size = int(group.sum())
                 if size:
-                    self.groups[length, number] = slice(count, count + size)
+                    groups[length, number] = slice(count, count + size)
                     nodes.append(found[group])
                     values.append(spelled[group])
                     count += size
-            self.lengths[length] = slice(count - len(found), count)
+            lengths[length] = slice(count - len(found), count)
             sizes.append(np.full(len(found), length))
         empty = [np.zeros(0, np.int64)]
         self.nodes, self.values = np.concatenate(nodes or empty), np.concatenate(values or empty)
         self.sizes = np.concatenate(sizes or empty).astype(np.int32)
+        self.lengths = [
+            (length, part, self._are_prefixes(part, lengths.get(length + 1)))
+            for length, part in reversed(lengths.items())
+        ]
+        self.groups = [
+            (length, zeros, part, self._are_prefixes(part, groups.get((length + 1, zeros))))
+            for (length, zeros), part in reversed(groups.items())
+        ]
         edges, owners = _gather(arrays, self.nodes, at.TRIE_FIRST_EDGE)
         has_edges = np.bincount(owners, minlength=count) > 0
         self.exit_nodes = np.where(has_edges, self.nodes, -1).astype(np.int32)
@@ -71,6 +81,10 @@ class NumberRows:
         entries, token_runs = _gather(arrays, self.nodes, at.TRIE_FIRST_TOKEN)
         self.token_runs = token_runs.astype(np.int32)
         self.tokens = arrays[at.TRIE_TOKENS][at.ENTRY_W * entries + at.ENTRY_TOKEN]
+
+    def _are_prefixes(self, part: slice, longer: slice | None) -> bool:
+        """Return whether each run of a group is a prefix of a run, one digit longer, of another group."""
+        return longer is not None and bool(np.isin(self.values[part], self.values[longer] // 10).all())
 
     def make(self, reader: NumberReader, state: Mantissa, leaf: int) -> int:
         """Write the row of a leaf state that may have digits as MADE_ROW, and its exits to TRIE_TEMP.
@@ -95,20 +109,26 @@ class NumberRows:
 
     def _add_runs(self, walk: _Walk, state: Mantissa) -> int:
         """Write the row of the tokens that begin with digits, and the exits after these. Return their number."""
-        alive, ends = np.zeros(len(self.nodes), np.bool_), np.zeros(len(self.nodes), np.bool_)
-        groups: Iterable[tuple[int, int, slice]]
+        marks = np.zeros(len(self.nodes), np.uint8)
         if state.digits:
-            groups = ((length, 0, part) for length, part in self.lengths.items())
+            are_alive = False
+            for length, part, is_prefix in self.lengths:
+                are_alive = mark_digit_runs(
+                    walk.reader, state, length, 0, self.values[part], marks[part], are_alive=are_alive and is_prefix
+                )
         else:
-            groups = ((length, zeros, part) for (length, zeros), part in self.groups.items())
-        for length, zeros, part in groups:
-            alive[part], ends[part] = judge_digit_runs(walk.reader, state, length, zeros, self.values[part])
-        count = write_run_tokens(
-            self.address, alive.view(np.uint8), ends.view(np.uint8), self.exit_nodes, self.sizes, self.token_runs,
-            self.tokens,
-        )  # fmt: skip
+            alive = set[int]()  # numbers of zeros for which the longer runs are alive
+            for length, zeros, part, is_prefix in self.groups:
+                are_alive = is_prefix and zeros in alive
+                alive.discard(zeros)
+                if mark_digit_runs(
+                    walk.reader, state, length, zeros, self.values[part], marks[part], are_alive=are_alive
+                ):
+                    alive.add(zeros)
+        read_unsure_runs(walk.reader, state, self.sizes, self.values, marks)
+        count = write_run_tokens(self.address, marks, self.exit_nodes, self.sizes, self.token_runs, self.tokens)
         for index in self.with_others:
-            if alive[index]:
+            if marks[index] & ALIVE:
                 length = int(self.sizes[index])
                 after = read_run(walk.reader, state, length, int(self.values[index]))
                 assert after is not None

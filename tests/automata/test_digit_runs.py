@@ -9,11 +9,11 @@ from random import Random
 import numpy as np
 from hypothesis import given, strategies as st
 
-from constrain.automata.numerals.digit_runs import judge_digit_runs, mark_runs_slowly, read_run
+from constrain.automata.numerals.digit_runs import mark_digit_runs, mark_runs_slowly, read_run, read_unsure_runs
 from constrain.automata.numerals.number_automaton import NumberAutomaton
 from constrain.automata.numerals.number_reader import NumberReader
 from constrain.automata.numerals.number_states import Mantissa, State
-from constrain.kernels.digit_run_layout import ALIVE, MEMBERS, MULTIPLES, REQUEST_HEADER_W
+from constrain.kernels.digit_run_layout import ALIVE, ENDS, MEMBERS, MULTIPLES, REQUEST_HEADER_W
 from constrain.kernels.entry_points import mark_runs
 from tests.number_oracle import NumberOracle, random_oracle, random_suffix
 
@@ -24,11 +24,15 @@ def check_state(reader: NumberReader, state: Mantissa, length: int) -> None:
     for zeros in range(length + 1):
         first, last = (0, 1) if zeros == length else (10 ** (length - zeros - 1), 10 ** (length - zeros))
         values = np.arange(first, last, dtype=np.int64)
-        alive, ends = judge_digit_runs(reader, state, length, zeros, values)
-        for value, is_alive, may_end in zip(values.tolist(), alive.tolist(), ends.tolist()):
-            after = read_run(reader, state, length, value)
-            assert is_alive == (after is not None), (state, value)
-            assert may_end == (after is not None and reader.may_end(after)), (state, value)
+        following = [read_run(reader, state, length, value) for value in values.tolist()]
+        expected = [0 if after is None else ALIVE | (ENDS if reader.may_end(after) else 0) for after in following]
+        all_alive = None not in following
+        for are_alive in (False, True) if all_alive else (False,):
+            marks = np.zeros(len(values), np.uint8)
+            is_told_alive = mark_digit_runs(reader, state, length, zeros, values, marks, are_alive=are_alive)
+            assert all_alive or not is_told_alive, state
+            read_unsure_runs(reader, state, np.full(len(values), length, np.int32), values, marks)
+            assert marks.tolist() == expected, state
 
 
 @given(st.integers(0, 10**9))
@@ -111,5 +115,5 @@ def random_alternative(random: Random, kind: int) -> list[int]:
     others = [
         (modulus, random.randrange(-1, modulus)) for modulus in random.choices(range(1, 9), k=random.randint(0, 2))
     ]
-    modulus = random.randint(0, 9)
+    modulus = random.randint(1, 9)
     return [modulus, random.randint(-1, modulus), len(others), *(word for one in others for word in one)]

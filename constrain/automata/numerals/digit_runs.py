@@ -33,17 +33,27 @@ from .decimals import Divisor
 from .number_reader import NumberReader
 from .number_states import FRACTION, INTEGER, MINUS, POINT, START, ZERO, Mantissa, State
 
-__all__ = ["judge_digit_runs", "mark_runs_slowly", "read_run"]
+__all__ = ["mark_digit_runs", "mark_runs_slowly", "read_run", "read_unsure_runs"]
 
-Bits = NDArray[np.bool_]
+Marks = NDArray[np.uint8]
+"""Bits of `kernels.digit_run_layout` for each run."""
 MOST_INTEGER = 1 << 62
 MOST_CONSECUTIVE = 64
 
 
-def judge_digit_runs(
-    reader: NumberReader, state: Mantissa, length: int, zeros: int, values: NDArray[np.int64]
-) -> tuple[Bits, Bits]:
-    """Return for each run of digits whether the text can be completed after it, and whether it may end there.
+def mark_digit_runs(
+    reader: NumberReader,
+    state: Mantissa,
+    length: int,
+    zeros: int,
+    values: NDArray[np.int64],
+    marks: Marks,
+    *,
+    are_alive: bool = False,
+) -> bool:
+    """Mark the runs of digits after which the text can be completed (ALIVE), and after which it may end (ENDS).
+
+    Return whether all runs are surely alive. Those marked UNSURE are left to `read_unsure_runs`.
 
     Parameters
     ----------
@@ -58,39 +68,60 @@ def judge_digit_runs(
         digit, it does not matter, and runs with different numbers of zeros may be judged together.
     values : int64 array
         The runs as integers.
+    marks : uint8 array
+        Written to; all 0.
+    are_alive : bool
+        Whether all runs are known to be alive.
     """
     phase, language = state.phase, reader.language
-    alive, ends = np.zeros(len(values), np.bool_), np.zeros(len(values), np.bool_)
     leading = 0 if state.digits else zeros
     if leading and length > 1 and phase in (START, MINUS):  # an integer part begins with 0 only if that is all of it
-        return alive, ends
+        return False
     if leading == length or phase == ZERO:
-        return _read_each(reader, state, length, values, alive, ends, np.ones(len(values), np.bool_))
+        marks |= UNSURE
+        return False
     is_fraction = phase in (POINT, FRACTION)
-    search = reader.sides[state.side]
-    after = state._replace(  # after any of the runs, but for its digits, and the bounds that they decide
-        phase=FRACTION if is_fraction else INTEGER,
-        digits=state.digits or 1,
-        read=state.read + length - leading,
-        fraction=state.fraction + length * is_fraction,
-        position=state.position + length * (not is_fraction) if state.digits or not is_fraction
-        else -state.fraction - leading,
-        segments=state.segments or search.first,
-    )  # fmt: skip
+    after = Mantissa(  # after any of the runs, but for its digits, and the bounds that they decide
+        FRACTION if is_fraction else INTEGER,
+        state.side,
+        state.digits or 1,
+        state.read + length - leading,
+        state.fraction + length * is_fraction,
+        state.position + length * (not is_fraction) if state.digits or not is_fraction else -state.fraction - leading,
+        state.segments or reader.sides[state.side].first,
+    )
     most = language.most_fraction if is_fraction else language.most_integer
     if most is not None and (after.fraction if is_fraction else after.position) > most:
-        return alive, ends
-    runs = _Runs(reader, after, state.read, state.digits * 10**length, values)
-    if reader.is_endless(after):
-        runs.marks |= ALIVE
+        return False
+    runs = _Runs(reader, after, state.read, state.digits * 10**length, 10**length - 1, values, marks)
+    if are_alive or reader.is_endless(after):
+        are_alive = True
+        marks |= ALIVE
     else:
-        for position, what in reader.positions(after):
-            if runs.mark_members(position, what) == 0:
-                break
+        are_alive = any(runs.mark_members(position, what) == 0 for position, what in reader.positions(after))
     if language.form != "marked" or is_fraction:
         runs.mark_ends(max(entry for entry in after.segments if entry[0] <= after.position)[1])
-    alive, ends, is_unsure = (runs.marks & bit != 0 for bit in (ALIVE, ENDS, UNSURE))
-    return _read_each(reader, state, length, values, alive, ends, is_unsure)
+    return are_alive
+
+
+def read_unsure_runs(
+    reader: NumberReader, state: Mantissa, lengths: NDArray[np.int32], values: NDArray[np.int64], marks: Marks
+) -> None:
+    """Read the runs that are marked UNSURE digit by digit, and mark them. lengths: the digits of each run."""
+    states: dict[tuple[int, int], State | None] = {(0, 0): state}
+
+    def read(length: int, value: int) -> State | None:
+        """Return the state after a run, if there is one: a text that need not have a completion."""
+        if (length, value) not in states:
+            before = read(length - 1, value // 10)
+            is_read = before is not None and before.phase != ZERO
+            states[length, value] = reader.read(before, str(value % 10)) if is_read and before is not None else None
+        return states[length, value]
+
+    for index in np.flatnonzero(marks & UNSURE).tolist():
+        after = read(int(lengths[index]), int(values[index]))
+        is_alive = after is not None and reader.is_alive(after)
+        marks[index] = is_alive and ALIVE | (ENDS if after is not None and reader.may_end(after) else 0)
 
 
 def read_run(reader: NumberReader, state: Mantissa, length: int, value: int) -> State | None:
@@ -103,30 +134,20 @@ def read_run(reader: NumberReader, state: Mantissa, length: int, value: int) -> 
     return after if after is not None and reader.is_alive(after) else None
 
 
-def _read_each(
-    reader: NumberReader, state: Mantissa, length: int, values: NDArray[np.int64], alive: Bits, ends: Bits, which: Bits
-) -> tuple[Bits, Bits]:
-    """Return the two results, after judging some of the runs digit by digit."""
-    for index in np.flatnonzero(which).tolist():
-        after = read_run(reader, state, length, int(values[index]))
-        alive[index] = after is not None
-        ends[index] = after is not None and reader.may_end(after)
-    return alive, ends
-
-
 class _Runs:
     """Runs of digits after a mantissa of `read` digits, and what is found out about each.
 
     after: a mantissa like those after the runs. base: their digits as an integer without the values of the runs.
-    marks: uint8, bits of `kernels.digit_run_layout`. UNSURE is set where the digits of a bound leave the gap undecided,
-    and where members are not looked for.
+    greatest: no run has a greater value. marks: as `mark_digit_runs` writes them. UNSURE is set where the digits of a
+    bound leave the gap undecided, and where members are not looked for.
     """
 
-    def __init__(self, reader: NumberReader, after: Mantissa, read: int, base: int, values: NDArray[np.int64]) -> None:
-        self.reader, self.after, self.read, self.base, self.values = reader, after, read, base, values
-        self.search = reader.sides[after.side]
-        self.greatest = int(values.max(initial=0))
-        self.marks = np.zeros(len(values), np.uint8)
+    def __init__(
+        self, reader: NumberReader, after: Mantissa, read: int, base: int, greatest: int, values: NDArray[np.int64],
+        marks: Marks,
+    ) -> None:  # fmt: skip
+        self.reader, self.after, self.read, self.base, self.greatest = reader, after, read, base, greatest
+        self.search, self.values, self.marks = reader.sides[after.side], values, marks
 
     def mark_members(self, position: int, what: int | tuple[int, int]) -> int:
         """Mark the runs that a member at a position follows, which has a segment. Return how many are not alive."""
@@ -142,10 +163,19 @@ class _Runs:
         self._ask(MULTIPLES, what, self._list_multiples)
 
     def _ask(self, kind: int, what: int | tuple[int, int], describe: Callable[[int], list[list[int]]]) -> int:
-        """Mark the runs. describe: returns the alternatives of a label. Return how many are not alive."""
+        """Mark the runs. describe: returns the alternatives of a label. Return how many are not alive, or may not be.
+
+        Where no bound is near and all runs have the answer, or none, the kernel is not asked.
+        """
         bounds = list[int]()
         if isinstance(what, int):
             labels = [what]
+            alternatives = describe(what)
+            if not alternatives:
+                return len(self.marks)
+            if ALL_MEMBERS in alternatives or EVERY_MULTIPLE in alternatives:
+                self.marks |= ALIVE if kind == MEMBERS else ENDS
+                return 0
         else:
             low, high = what
             count = self.after.read - self.read
@@ -186,7 +216,7 @@ class _Runs:
     def _list_multiples(self, label: int) -> list[list[int]]:
         """Return the alternatives of a label for a request of MULTIPLES."""
         return [
-            [*((0, 0) if multiple is None else self._find_remainder(multiple)), len(others),
+            [*((1, 0) if multiple is None else self._find_remainder(multiple)), len(others),
              *(word for other in others for word in self._find_remainder(other))]
             for multiple, others in self.search.labels[label]
         ]  # fmt: skip
@@ -199,10 +229,12 @@ class _Runs:
 
 
 ALL_MEMBERS, UNKNOWN_MEMBERS = [0, 0, 0, 0, 0, 0], [-1, 0, 0, 0, 0, 0]
-"""Alternatives of a request: any run has a member; whether it has one is not found out."""
+"""Alternatives of a request of MEMBERS: any run has a member; whether it has one is not found out."""
+EVERY_MULTIPLE = [1, 0, 0]
+"""An alternative of a request of MULTIPLES that all runs are in."""
 
 
-def mark_runs_slowly(values: NDArray[np.int64], request: list[int], marks: NDArray[np.uint8]) -> int:
+def mark_runs_slowly(values: NDArray[np.int64], request: list[int], marks: Marks) -> int:
     """Do what the kernel `mark_runs` does, with integers of any size."""
     count, missing = request[BOUNDS], 0
     bounds = request[REQUEST_HEADER_W : REQUEST_HEADER_W + count]
@@ -241,8 +273,7 @@ def _find_multiple(request: list[int], place: int, value: int) -> int:
     for _ in range(request[place]):
         count = request[k + 2]
         pairs = zip(request[k + 3 : k + 3 + 2 * count : 2], request[k + 4 : k + 3 + 2 * count : 2])
-        fits = request[k] == 0 or value % request[k] == request[k + 1]
-        if fits and all(value % modulus != remainder for modulus, remainder in pairs):
+        if value % request[k] == request[k + 1] and all(value % modulus != remainder for modulus, remainder in pairs):
             return ENDS
         k += MULTIPLE_W + 2 * count
     return 0
