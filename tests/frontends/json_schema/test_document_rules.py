@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain import ConstrainError, Limits, Matcher, Style, Vocabulary
+from constrain.automata.dfa import MAX_STATES
 from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.emission import schema_pipeline
 from constrain.frontends.json_schema.emission.document_rules import DocumentRules
 from constrain.frontends.json_schema.emission.style_parts import ANY_VALUE, ROOT, ROOT_NUMBER
+from constrain.frontends.json_schema.numbers.number_automata import bounded_dfa, number_dfa
 from constrain.grammar.nodes import Grammar, Rule
 
 STYLES = [Style(), Style.any(), Style(whitespace="compact", key_order="any"), Style(formats="annotate")]
@@ -29,6 +32,13 @@ LEAVES = st.sampled_from([
     {"type": "string", "format": "date"}, {"type": "string", "format": "colour", "x": 1}, {"format": "date"},
     {"type": ["array", "string"]}, {"type": "object"}, {"type": "integer", "minimum": 3}, {"minLength": 1},
     {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/a"}]}, {"oneOf": [{"type": "null"}, {"type": "array"}]},
+    {"type": "string", "pattern": "^b+$"}, {"type": ["string", "null"], "pattern": "^.{2,3}$"}, {"minimum": -1},
+    {"type": "number", "maximum": 10}, {"type": ["integer", "string", "boolean"], "minimum": 1, "maximum": 12},
+    {"type": "string", "format": "hostname"}, {"type": ["string", "object"], "maxLength": 2, "minimum": 2},
+    {"oneOf": [{"type": "integer", "maximum": -1}, {"type": "string", "pattern": "é"}, {"type": "object"}]},
+    {"anyOf": [{"type": "array", "items": {"type": "string", "maxLength": 1}}, {"type": "null"}]},
+    {"anyOf": [{"type": "integer"}, {"type": "number", "minimum": 1}]}, {"oneOf": [{"type": "string", "enum": ["a"]}]},
+    {"anyOf": [{"type": "object", "required": ["a"]}, {"oneOf": [{"type": "null"}, {"type": "boolean"}]}]},
     *({"$ref": reference} for reference in REFERENCES),
 ])  # fmt: skip
 
@@ -168,12 +178,55 @@ def test_rules_of_the_emitter_refer_to_raw_subschemas() -> None:
     """A recursion through alternatives comes back to the rules of the raw document."""
     schema = {
         "type": "object",
-        "properties": {"next": {"anyOf": [{"type": "null"}, {"$ref": "#"}]}, "other": {"type": "string"}},
+        "properties": {"next": {"anyOf": [{"const": None}, {"$ref": "#"}]}, "other": {"type": "string"}},
     }
     grammar = to_grammar(schema)
     root = grammar.rules[grammar.start.name]  # type: ignore[union-attr]
     _, inner = grammar.rules[root.properties[0].value.name].options  # type: ignore[union-attr]
     assert inner.properties == root.properties  # type: ignore[union-attr]
+
+
+SCALARS = [
+    {"type": "string", "pattern": "^a{2,}$"}, {"type": "string", "pattern": "^[a-z]{1,9}$"}, {"pattern": "b"},
+    {"type": ["boolean", "string"], "maxLength": 4}, {"type": "string", "minLength": 2}, {"enum": ["a", None, True]},
+    {"type": "string", "format": "ipv4"}, {"type": "string", "format": "hostname"}, {"type": "integer", "maximum": -1},
+    {"type": "string", "format": "regex"}, {"type": "number", "minimum": 0}, {"const": False}, {"const": "é"},
+    {"type": "number", "minimum": -3, "maximum": 70}, {"type": "integer", "minimum": 1}, {"enum": [None]},
+    {"type": "integer", "minimum": 0, "maximum": 65535}, {"type": ["number", "null"], "maximum": 1, "minLength": 2},
+    {"type": ["string", "null"], "enum": ["y", "x", None, False]}, {"type": "boolean", "enum": ["x", True, False]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("style", STYLES, ids=repr)
+@pytest.mark.parametrize(
+    "draft", ["http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#"]
+)
+@pytest.mark.parametrize("scalar", SCALARS, ids=repr)
+def test_scalars_need_no_emitter(style: Style, draft: str, scalar: dict[str, Any]) -> None:
+    if "const" in scalar and "04" in draft:  # which does not define it
+        return
+    grammar = to_grammar({"$schema": draft, "type": "object", "properties": {"a": scalar}}, style=style)
+    value = grammar.rules[ROOT_NUMBER].properties[0].value  # type: ignore[union-attr]
+    if not isinstance(value, Rule):  # nothing but types is asserted
+        return
+    assert isinstance(grammar.rules, DocumentRules)
+    node = grammar.rules[value.name]
+    assert "type" not in scalar or "_emitter" not in vars(grammar.rules)
+    number: Any = value.name
+    assert repr(node) == repr(grammar.rules.emitter.body(grammar.rules._parse(number), 0))
+
+
+@pytest.mark.parametrize("low", [None, -100, -2, -1, 0, 1, 2, 9, 10, 11, 99])
+@pytest.mark.parametrize("high", [None, -1, 0, 1, 7, 99, 1000])
+def test_bounds_that_are_integers_have_the_same_automaton(low: int | None, high: int | None) -> None:
+    if low is not None and high is not None and low > high:
+        return
+    for integer in (False, True):
+        for digits in (None, 3):
+            style = Style(digits=digits)
+            bounds = {"low": None if low is None else Fraction(low), "high": None if high is None else Fraction(high)}
+            expected = number_dfa(**bounds, integer=integer, style=style)  # type: ignore[arg-type]
+            assert bounded_dfa(low, high, integer, digits, MAX_STATES) == expected
 
 
 @pytest.mark.parametrize("style", STYLES, ids=repr)

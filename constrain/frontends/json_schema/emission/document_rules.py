@@ -2,13 +2,14 @@
 
 Nothing of a plain document (`reading.document_inspection`) can be refused, and most of it are types, arrays and
 objects. What these allow is written in the raw document, so that neither numbered subschemas nor the algebra are
-needed. A rule is named by the id of a raw subschema, that of the root by ROOT_NUMBER. Subschemas whose keywords have
-equal scalar values are one rule.
+needed; so are texts and numbers with bounds, patterns and formats, lists of texts (`raw_scalars`), and alternatives
+with separate types. A rule is named by the id of a raw subschema, that of the root by ROOT_NUMBER. Subschemas whose
+keywords have equal scalar values are one rule.
 
 The inspection has charged for reading each subschema, and linking charges for its code.
 
-All others (enums, patterns, formats, bounds, alternatives) are left to a `SchemaEmitter`, which is made for the first
-of them that a text reaches. Its rules refer to raw subschemas in turn, so that each is emitted once.
+All others (numbers in enums, patterns of keys, other alternatives) are left to a `SchemaEmitter`, which is made for the
+first of them that a text reaches. Its rules refer to raw subschemas in turn, so that each is emitted once.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ from ..reading.name_summaries import (
     ANY_OF,
     ARRAY_BITS,
     ASSERTIONS,
+    BOUND_BITS,
+    CONST,
     ENUM,
     FORMAT,
     ITEMS,
@@ -50,6 +53,7 @@ from ..reading.name_summaries import (
     ONE_OF,
     OTHER,
     REFERENCE,
+    TEXT_BITS,
     TYPE,
     NameSummary,
     summaries_of_draft,
@@ -65,20 +69,19 @@ from .plain_rules import (
     emit_any_value,
     emit_list,
     emit_rule_list,
-    emit_texts,
-    emit_types,
-    is_list_of_texts,
 )  # fmt: skip
+from .raw_scalars import RawScalars
 from .style_parts import ANY_VALUE, BRACKETS, ROOT, ROOT_NUMBER, find_style_parts
 
 __all__ = ["DocumentRules"]
 
-NOT_DIRECT = ASSERTIONS & ~(TYPE | ARRAY_BITS | OBJECT_BITS) | OTHER
-"""Bits of names of a subschema that is left to the SchemaEmitter."""
+NOT_BRACKETS = ASSERTIONS & ~(TYPE | ARRAY_BITS | OBJECT_BITS) | OTHER
+"""Bits of names of a subschema that is not an array or object alone, but for scalar types."""
+NOT_DIRECT = NOT_BRACKETS & ~(TEXT_BITS | BOUND_BITS)
+"""Bits of names of a subschema that needs more than its types and bounds."""
+ALTERNATIVES = ANY_OF | ONE_OF
 Place = tuple[dict[str, Any], int, tuple[str, ...], int]
 """A raw subschema, the number of the one around it, the names from there, and the bits of its own names."""
-LISTED = (ASSERTIONS | OTHER) & ~TYPE
-"""Bits of names of which a list of texts has ENUM alone."""
 IS_TYPE = NameSummary._fields.index("is_type")
 FOLLOWED = -1
 """In place of the number of the subschema around: the pointer is known as a whole."""
@@ -109,6 +112,7 @@ class DocumentRules(ValueEmitter, CodedRules):
         self._parts = find_style_parts(self._draft, style, limits)
         self._nodes: dict[Hashable, Node] = {}
         self._undecided = inspection.undecided
+        self._scalars = RawScalars(self._draft, style, limits)
         if algebra is not None:
             self._adopt(_DocumentEmitter(algebra, style, reachable or set()))
 
@@ -167,15 +171,12 @@ class DocumentRules(ValueEmitter, CodedRules):
         """Return the definition of the rule of a raw subschema."""
         raw, _, _, bits = self._places[name]
         if bits & NOT_DIRECT:
-            if bits & LISTED == ENUM and is_list_of_texts(raw):
-                return emit_texts(tuple(raw["enum"]), self.style, self.limits)
-            return run_with_stack(self.emitter.body, self._parse(name), 0)
+            options = self._list_options(raw, bits)
+            return run_with_stack(self.emitter.body, self._parse(name), 0) if options is None else choice_of(options)
         types = _read_types(raw["type"]) if "type" in raw else TYPES
         if types == OBJECT:
             return self._emit_object(raw)
-        options: list[Node] = []
-        if types & SCALARS:
-            options += emit_types(types & SCALARS, self._draft, self.style, self.limits)
+        options = self._scalars.emit(raw, types & SCALARS, bits)
         if types & ARRAY:
             options.append(self._emit_array(raw, types == ARRAY))
         if types & OBJECT:
@@ -190,13 +191,50 @@ class DocumentRules(ValueEmitter, CodedRules):
         style, layout = self.style, self._parts.layout
         return Object(tuple(map(MAKE_PROPERTY, declared)), others, layout, 0, None, style.key_order, style.escapes)
 
+    def _list_options(self, raw: dict[str, Any], bits: int) -> list[Node] | None:
+        """Return the options of a subschema that is more than types and bounds; None if the algebra has to find them.
+
+        `enum`, `const`, `anyOf` and `oneOf` stand alone, but for the type of a listed value.
+        """
+        if bits & OTHER:
+            return None
+        if bits & (ENUM | CONST):
+            return self._scalars.emit_listed(raw, _read_types(raw["type"]) if "type" in raw else TYPES)
+        return self._list_alternatives(raw, bits) if bits & ALTERNATIVES else None
+
+    def _list_alternatives(self, raw: dict[str, Any], bits: int) -> list[Node] | None:
+        """Return the options of `anyOf` or `oneOf`, which stands alone; None if their types are not separate.
+
+        Scalars are written in place.
+        """
+        keyword = "anyOf" if bits & ANY_OF else "oneOf"
+        known, options = 0, list[Node]()
+        for index, option in enumerate(raw[keyword]):
+            node = self._value(option, id(raw), (keyword, str(index)))
+            if type(node) is not Rule:
+                types = next(types for types, one in self._parts.scalars.items() if one is node and type(types) is int)
+            elif node is ANY_VALUE:
+                return None
+            else:
+                own, _, _, own_bits = self._places[cast(int, node.name)]
+                if "type" not in own or own_bits & OTHER:
+                    return None
+                types = _read_types(own["type"])
+                if not types & BRACKETS and not own_bits & ALTERNATIVES:
+                    node = self[node.name]
+            if types & known or (types & INTEGER and known & NUMBER) or (types & NUMBER and known & INTEGER):
+                return None
+            known |= types
+            options.append(node)
+        return options
+
     def append_code(self, name: Hashable, program: ByteCode) -> int | None:
         """Append the code of a raw subschema with objects alone, or with arrays of values that have a rule, as most."""
         if type(name) is not int:
             return None
         raw, _, _, bits = self._places[name]
         kind = raw.get("type")
-        if bits & NOT_DIRECT or (kind != "object" and kind != "array"):
+        if bits & NOT_BRACKETS or (kind != "object" and kind != "array"):
             return None
         if kind == "array":
             return self._append_array(raw, program)
@@ -257,7 +295,7 @@ class DocumentRules(ValueEmitter, CodedRules):
     def _append_array(self, raw: dict[str, Any], program: ByteCode) -> int | None:
         """Append the code of an array; None if its items do not have a rule of their own."""
         item = self._value(raw.get("items", True), id(raw), ("items",))
-        if item is not ANY_VALUE and not (type(item) is Rule and _has_brackets(self._places[cast(int, item.name)])):
+        if type(item) is not Rule:
             return None
         node = emit_rule_list(raw.get("minItems", 0), raw.get("maxItems"), self.style, self.limits)
         return link_shared(node, program, item)
@@ -381,15 +419,13 @@ class DocumentRules(ValueEmitter, CodedRules):
     # ---- the interface of emitters, for arrays -------------------------------------------------------------------
 
     def value(self, schemas: SchemaSet, depth: int) -> Node:
-        """Return the node of an item: that of a value without brackets may stand in place."""
+        """Return the node of an item: that of a scalar type stands in place."""
         if not schemas:
             return ANY_VALUE
         (number,) = schemas
         if number < 0:
             return self._parts.scalars[-number]
-        if _has_brackets(self._places[number]):
-            return Rule(number)
-        return self.emitter.value(self._parse(number), 0)
+        return Rule(number)
 
     def member_values(self, sets: list[SchemaSet], depth: int) -> list[Node]:
         return [self.value(schemas, depth) for schemas in sets]
@@ -417,7 +453,7 @@ def _name_members(raw: dict[str, Any], properties: dict[str, Any]) -> tuple[list
 
 def _has_brackets(place: Place) -> bool:
     """Return whether a subschema is emitted from the raw document and allows arrays or objects."""
-    if place[3] & NOT_DIRECT:
+    if place[3] & NOT_BRACKETS:
         return False
     types = place[0].get("type", "object")
     return types == "object" or types == "array" or bool(_read_types(types) & BRACKETS)

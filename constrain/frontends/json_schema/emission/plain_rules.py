@@ -28,11 +28,11 @@ from ..shapes.array_case import ANY_ARRAY, ArrayCase
 from ..shapes.schema_algebra import SchemaAlgebra
 from ..shapes.value_emitter import ValueEmitter
 from ..strings.string_languages import LanguageCache, any_text
-from ..strings.string_sets import StringCase, emit_strings
+from ..strings.string_sets import StringCase
 
 __all__ = [
     "PlainEmitter", "emit_any_value", "emit_constants", "emit_list", "emit_plain_options", "emit_scalars",
-    "emit_rule_list", "emit_texts", "emit_types", "is_list_of_texts", "list_texts",
+    "emit_rule_list", "emit_types", "list_texts", "refuse_keyword",
 ]  # fmt: skip
 
 
@@ -145,24 +145,12 @@ def emit_rule_list(low: int, high: int | None, style: Style, limits: Limits) -> 
     return share(emit_array(ArrayCase(low=low, high=high), _SharedEmitter(style, limits, ANY_RULE), 0))
 
 
-def is_list_of_texts(raw: dict[str, Any]) -> bool:
-    """Return whether a raw subschema that asserts no more than `enum` and `type` is a list of texts."""
-    values: list[Any] = raw["enum"]
-    return raw.get("type", "string") == "string" and bool(values) and all(type(value) is str for value in values)
-
-
-def emit_texts(texts: tuple[str, ...], style: Style, limits: Limits) -> Node:
-    """Return listed texts."""
-    constants, nodes = emit_strings((StringCase(texts),), LanguageCache(limits, _refuse, _refuse), style)
-    return choice_of([*emit_constants(constants), *nodes])
-
-
 class _SharedEmitter(ValueEmitter):
     """Emits arrays and objects of no schema in particular: every value in them is `item`."""
 
     def __init__(self, style: Style, limits: Limits, item: Node) -> None:
         self.style, self.limits, self.item = style, limits, item
-        self.languages = LanguageCache(limits, _refuse, _refuse)
+        self.languages = LanguageCache(limits, refuse_keyword, refuse_keyword)
 
     def value(self, schemas: SchemaSet, depth: int) -> Node:
         return self.item
@@ -174,15 +162,15 @@ class _SharedEmitter(ValueEmitter):
         return spacing_at(self.style, 0)
 
     def constant_set(self, value: Constant) -> SchemaSet:
-        raise _refuse()
+        raise refuse_keyword()
 
     def plan(self, case: ArrayCase) -> Any:
-        raise _refuse()
+        raise refuse_keyword()
 
 
-def _refuse(*arguments: object) -> Any:
-    """Return the error of what needs a schema."""
-    return AssertionError("plain arrays and objects have neither languages of names nor plans")
+def refuse_keyword(*arguments: object) -> Any:
+    """Return the error of what needs a parsed schema."""
+    return AssertionError("plain subschemas have neither languages of names nor plans, and no keyword is refused")
 
 
 WORDS = ((NULL, b"null"), (BOOLEAN, b"false"), (BOOLEAN, b"true"))
