@@ -32,6 +32,10 @@ LEAVES = st.sampled_from([
     {"type": "string", "format": "date"}, {"type": "string", "format": "colour", "x": 1}, {"format": "date"},
     {"type": ["array", "string"]}, {"type": "object"}, {"type": "integer", "minimum": 3}, {"minLength": 1},
     {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/a"}]}, {"oneOf": [{"type": "null"}, {"type": "array"}]},
+    {"patternProperties": {"^a": {"type": "null"}}}, {"patternProperties": {"": {"type": "null"}}},
+    {"type": "object", "patternProperties": {"^(a|b)$": {"type": "integer"}}, "additionalProperties": False},
+    {"type": "object", "patternProperties": {"b$": {"$ref": "#"}}, "additionalProperties": {"type": "string"}},
+    {"enum": [3, "3", None]}, {"type": "integer", "enum": [0, -10]},
     {"type": "string", "pattern": "^b+$"}, {"type": ["string", "null"], "pattern": "^.{2,3}$"}, {"minimum": -1},
     {"type": "number", "maximum": 10}, {"type": ["integer", "string", "boolean"], "minimum": 1, "maximum": 12},
     {"type": "string", "format": "hostname"}, {"type": ["string", "object"], "maxLength": 2, "minimum": 2},
@@ -186,6 +190,16 @@ def test_rules_of_the_emitter_refer_to_raw_subschemas() -> None:
     assert inner.properties == root.properties  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("pattern, additional", [("^(a|b)$", False), ("^(?!(a|b)$)", {"type": "string"})])
+def test_few_names_of_a_pattern_may_all_be_used(pattern: str, additional: Any) -> None:
+    names = {"patternProperties": {pattern: {"type": "null"}}, "additionalProperties": additional}
+    schema = {"type": "object", "properties": {"k": {"type": "object", **names}}, "additionalProperties": False}
+    matcher = Matcher(compile_grammar(to_grammar(schema, style=STYLES[2]), Vocabulary.bytes()))
+    value = "null" if additional is False else '"x"'
+    matcher.advance_bytes(b'{"k":{"a":%b,"b":%b' % (value.encode(), value.encode()))
+    assert (ord(",") in matcher.next_bytes()) == (additional is not False)
+
+
 SCALARS = [
     {"type": "string", "pattern": "^a{2,}$"}, {"type": "string", "pattern": "^[a-z]{1,9}$"}, {"pattern": "b"},
     {"type": ["boolean", "string"], "maxLength": 4}, {"type": "string", "minLength": 2}, {"enum": ["a", None, True]},
@@ -193,6 +207,7 @@ SCALARS = [
     {"type": "string", "format": "regex"}, {"type": "number", "minimum": 0}, {"const": False}, {"const": "é"},
     {"type": "number", "minimum": -3, "maximum": 70}, {"type": "integer", "minimum": 1}, {"enum": [None]},
     {"type": "integer", "minimum": 0, "maximum": 65535}, {"type": ["number", "null"], "maximum": 1, "minLength": 2},
+    {"enum": [1, "1", -20, 1]}, {"type": "integer", "enum": [0, 1]}, {"type": ["number", "null"], "enum": [0, 7, "a"]},
     {"type": ["string", "null"], "enum": ["y", "x", None, False]}, {"type": "boolean", "enum": ["x", True, False]},
 ]  # fmt: skip
 

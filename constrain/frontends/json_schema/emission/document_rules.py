@@ -8,7 +8,7 @@ keywords have equal scalar values are one rule.
 
 The inspection has charged for reading each subschema, and linking charges for its code.
 
-All others (numbers in enums, patterns of keys, other alternatives) are left to a `SchemaEmitter`, which is made for the
+All others (fractions in enums, other alternatives) are left to a `SchemaEmitter`, which is made for the
 first of them that a text reaches. Its rules refer to raw subschemas in turn, so that each is emitted once.
 """
 
@@ -33,7 +33,7 @@ from ..core.fresh_stack import run_with_stack
 from ..core.json_values import ARRAY, NUMBER, OBJECT, Constant
 from ..core.node_building import choice_of
 from ..core.schema_sets import ANY, SchemaSet
-from ..core.static_types import INTEGER, TYPE_BITS, TYPES
+from ..core.static_types import INTEGER, TYPES
 from ..core.subschema_table import PlainSubschema
 from ..core.whitespace import Spacing, surround_root
 from ..objects.object_members import MAKE_PROPERTY, NONE
@@ -52,13 +52,14 @@ from ..reading.name_summaries import (
     OBJECT_BITS,
     ONE_OF,
     OTHER,
+    PATTERNS,
     REFERENCE,
     TEXT_BITS,
     TYPE,
     NameSummary,
     summaries_of_draft,
 )
-from ..reading.plain_values import read_types
+from ..reading.plain_values import read_valid_types
 from ..reading.schema_parser import PLAIN, SchemaParser, parse_document
 from ..shapes.array_case import ArrayCase
 from ..shapes.value_emitter import ValueEmitter
@@ -69,6 +70,7 @@ from .plain_rules import (
     emit_any_value,
     emit_list,
     emit_rule_list,
+    name_members,
 )  # fmt: skip
 from .raw_scalars import RawScalars
 from .style_parts import ANY_VALUE, BRACKETS, ROOT, ROOT_NUMBER, find_style_parts
@@ -77,7 +79,7 @@ __all__ = ["DocumentRules"]
 
 NOT_BRACKETS = ASSERTIONS & ~(TYPE | ARRAY_BITS | OBJECT_BITS) | OTHER
 """Bits of names of a subschema that is not an array or object alone, but for scalar types."""
-NOT_DIRECT = NOT_BRACKETS & ~(TEXT_BITS | BOUND_BITS)
+NOT_DIRECT = NOT_BRACKETS & ~(TEXT_BITS | BOUND_BITS | PATTERNS)
 """Bits of names of a subschema that needs more than its types and bounds."""
 ALTERNATIVES = ANY_OF | ONE_OF
 Place = tuple[dict[str, Any], int, tuple[str, ...], int]
@@ -170,10 +172,10 @@ class DocumentRules(ValueEmitter, CodedRules):
     def _emit(self, name: int) -> Node:
         """Return the definition of the rule of a raw subschema."""
         raw, _, _, bits = self._places[name]
-        if bits & NOT_DIRECT:
+        if bits & NOT_DIRECT or (bits & PATTERNS and self._scalars.split_names(raw) is None):
             options = self._list_options(raw, bits)
             return run_with_stack(self.emitter.body, self._parse(name), 0) if options is None else choice_of(options)
-        types = _read_types(raw["type"]) if "type" in raw else TYPES
+        types = read_valid_types(raw["type"]) if "type" in raw else TYPES
         if types == OBJECT:
             return self._emit_object(raw)
         options = self._scalars.emit(raw, types & SCALARS, bits)
@@ -184,12 +186,30 @@ class DocumentRules(ValueEmitter, CodedRules):
         return choice_of(options)
 
     def _emit_object(self, raw: dict[str, Any]) -> Node:
-        """Return the node of `properties`, `required` and `additionalProperties`, as `emit_plain_object` does."""
+        """Return the node of `properties`, `required` and `additionalProperties`, as `emit_plain_object` does.
+
+        `patternProperties` stands in place of the first two, and has one pattern.
+        """
+        style, layout = self.style, self._parts.layout
+        if "patternProperties" in raw:
+            return Object((), self._list_classes(raw), layout, 0, None, style.key_order, style.escapes)
         names, required, values, classes = self._list_members(raw)
         declared = zip(names, values, map(bool, required), repeat(NONE))
         others = tuple([NameClass(one, values[-1]) for one in classes])
-        style, layout = self.style, self._parts.layout
         return Object(tuple(map(MAKE_PROPERTY, declared)), others, layout, 0, None, style.key_order, style.escapes)
+
+    def _list_classes(self, raw: dict[str, Any]) -> tuple[NameClass, ...]:
+        """Return the class of names that match the pattern, and that of the others, with their values."""
+        [(pattern, schema)], names = raw["patternProperties"].items(), self._scalars.split_names(raw)
+        assert names is not None
+        value, additional = (
+            self._value(schema, id(raw), ("patternProperties", pattern)),
+            raw.get("additionalProperties"),
+        )
+        if len(names) == 1 or additional is False:
+            return (NameClass(names[0], value),)
+        other = self._value(additional, id(raw), ("additionalProperties",))
+        return NameClass(names[0], value), NameClass(names[1], other)
 
     def _list_options(self, raw: dict[str, Any], bits: int) -> list[Node] | None:
         """Return the options of a subschema that is more than types and bounds; None if the algebra has to find them.
@@ -199,7 +219,7 @@ class DocumentRules(ValueEmitter, CodedRules):
         if bits & OTHER:
             return None
         if bits & (ENUM | CONST):
-            return self._scalars.emit_listed(raw, _read_types(raw["type"]) if "type" in raw else TYPES)
+            return self._scalars.emit_listed(raw, read_valid_types(raw["type"]) if "type" in raw else TYPES)
         return self._list_alternatives(raw, bits) if bits & ALTERNATIVES else None
 
     def _list_alternatives(self, raw: dict[str, Any], bits: int) -> list[Node] | None:
@@ -219,7 +239,7 @@ class DocumentRules(ValueEmitter, CodedRules):
                 own, _, _, own_bits = self._places[cast(int, node.name)]
                 if "type" not in own or own_bits & OTHER:
                     return None
-                types = _read_types(own["type"])
+                types = read_valid_types(own["type"])
                 if not types & BRACKETS and not own_bits & ALTERNATIVES:
                     node = self[node.name]
             if types & known or (types & INTEGER and known & NUMBER) or (types & NUMBER and known & INTEGER):
@@ -243,7 +263,7 @@ class DocumentRules(ValueEmitter, CodedRules):
     def _append_object(self, raw: dict[str, Any], program: ByteCode) -> int | None:
         """Append the code of an object; None if one of its names has to be escaped."""
         style, parts, properties = self.style, self._parts, raw.get("properties", NO_MEMBERS)
-        names, required = _name_members(raw, properties)
+        names, required = name_members(raw, properties)
         text = join_names(names, style.escapes)
         if text is None:
             return None
@@ -303,7 +323,7 @@ class DocumentRules(ValueEmitter, CodedRules):
     def _list_members(self, raw: dict[str, Any]) -> tuple[list[str], bytes, list[Node], list[Dfa]]:
         """Return the declared names of an object, which of them are required, the values, and the class of others."""
         properties, additional = raw.get("properties", NO_MEMBERS), raw.get("additionalProperties", True)
-        names, required = _name_members(raw, properties)
+        names, required = name_members(raw, properties)
         values, parent = list[Node](), id(raw)
         find_scalar, summaries, append = self._parts.scalars.get, self._summaries, values.append
         for name, one in properties.items():
@@ -348,7 +368,7 @@ class DocumentRules(ValueEmitter, CodedRules):
         if undecided and id(raw) in undecided:
             return self.rule_of(raw, parent, names, summary)
         if summary.may_be_types and (summary.is_type or not self._asserts_of_texts(raw, summary.bits)):
-            types = _read_types(raw["type"]) if "type" in raw else BRACKETS
+            types = read_valid_types(raw["type"]) if "type" in raw else BRACKETS
             if not types & BRACKETS:
                 return self._parts.scalars[types]
         return self.rule_of(raw, parent, names, summary)
@@ -440,23 +460,12 @@ class DocumentRules(ValueEmitter, CodedRules):
         return self.emitter.plan(case)
 
 
-def _name_members(raw: dict[str, Any], properties: dict[str, Any]) -> tuple[list[str], bytes]:
-    """Return the declared names of an object, those of `properties` first, and a byte for each: 1 if it is required."""
-    names, required = [*properties], raw.get("required")
-    if not required:
-        return names, bytes(len(names))
-    listed = set(required)
-    if not properties.keys() >= listed:
-        names += [name for name in dict.fromkeys(required) if name not in properties]
-    return names, bytes(map(listed.__contains__, names))
-
-
 def _has_brackets(place: Place) -> bool:
     """Return whether a subschema is emitted from the raw document and allows arrays or objects."""
     if place[3] & NOT_BRACKETS:
         return False
     types = place[0].get("type", "object")
-    return types == "object" or types == "array" or bool(_read_types(types) & BRACKETS)
+    return types == "object" or types == "array" or bool(read_valid_types(types) & BRACKETS)
 
 
 class _DocumentEmitter(SchemaEmitter):
@@ -481,9 +490,3 @@ class _DocumentEmitter(SchemaEmitter):
         raw = node.source[3]
         summary = summaries_of_draft(node.draft)[tuple(raw)]
         return self.document_rules.rule_of(raw, FOLLOWED, (node.pointer or "",), summary)
-
-
-def _read_types(value: Any) -> int:
-    """Return the bits of a valid `type`."""
-    bits = TYPE_BITS[value] if type(value) is str else read_types(value)
-    return bits & ~INTEGER if bits & NUMBER else bits

@@ -32,7 +32,7 @@ from ..strings.string_sets import StringCase
 
 __all__ = [
     "PlainEmitter", "emit_any_value", "emit_constants", "emit_list", "emit_plain_options", "emit_scalars",
-    "emit_rule_list", "emit_types", "list_texts", "refuse_keyword",
+    "emit_rule_list", "emit_types", "list_texts", "name_members", "refuse_keyword",
 ]  # fmt: skip
 
 
@@ -143,6 +143,17 @@ def emit_rule_list(low: int, high: int | None, style: Style, limits: Limits) -> 
     indent.
     """
     return share(emit_array(ArrayCase(low=low, high=high), _SharedEmitter(style, limits, ANY_RULE), 0))
+
+
+def name_members(raw: dict[str, Any], properties: dict[str, Any]) -> tuple[list[str], bytes]:
+    """Return the declared names of an object, those of `properties` first, and a byte for each: 1 if it is required."""
+    names, required = [*properties], raw.get("required")
+    if not required:
+        return names, bytes(len(names))
+    listed = set(required)
+    if not properties.keys() >= listed:
+        names += [name for name in dict.fromkeys(required) if name not in properties]
+    return names, bytes(map(listed.__contains__, names))
 
 
 class _SharedEmitter(ValueEmitter):

@@ -1,5 +1,7 @@
 """Emit the scalars of a plain subschema from its raw keywords: texts with a pattern, a format or bounds, and numbers.
 
+Patterns of keys are divided here, too.
+
 The inspection of the document (`reading.document_inspection`) has found each of them valid and satisfiable, so that
 neither a parser nor the algebra is needed.
 """
@@ -9,18 +11,20 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from ....automata.dfa import Dfa
 from ....base.options import Limits, Style
 from ....grammar.nodes import Chars, JsonString, Node
 from ..core.json_values import BOOLEAN, NULL, NUMBER, STRING
 from ..core.static_types import INTEGER
 from ..numbers.number_automata import bounded_dfa
 from ..numbers.number_keywords import build_integer_case, build_number_case
-from ..numbers.number_sets import emit_numbers
-from ..reading.name_summaries import BOUND_BITS, FORMAT, TEXT_BITS
+from ..numbers.number_sets import NumberCase, emit_numbers
+from ..reading.name_summaries import BOUND_BITS, FORMAT, PATTERN, TEXT_BITS
 from ..strings.formats import FORMATS, format_in
+from ..strings.schema_patterns import letters_dfa, pattern_dfa, read_pattern
 from ..strings.string_keywords import build_string_case
-from ..strings.string_languages import LanguageCache, any_text
-from ..strings.string_sets import StringCase, emit_strings
+from ..strings.string_languages import ALL, LanguageCache, any_text
+from ..strings.string_sets import StringCase, emit_strings, separate_lengths
 from .plain_rules import WORDS, emit_constants, emit_types, refuse_keyword
 
 __all__ = ["RawScalars"]
@@ -28,8 +32,9 @@ __all__ = ["RawScalars"]
 
 WORDS_OF: dict[Any, bytes] = {None: b"null", False: b"false", True: b"true"}
 TYPES_OF: dict[Any, int] = {None: NULL, False: BOOLEAN, True: BOOLEAN}
-WORD_KINDS = frozenset((str, bool, type(None)))
-"""Types of values that have one spelling, but for escapes."""
+TEXT_KIND = {str}
+LISTED_KINDS = {str, bool, type(None), int}
+"""Types of listed values that are emitted here."""
 
 
 class RawScalars:
@@ -76,17 +81,36 @@ class RawScalars:
     def emit_listed(self, raw: dict[str, Any], types: int) -> list[Node] | None:
         """Return the alternatives of the values of `enum` or `const` that have one of some types.
 
-        None if there are numbers, or arrays and objects, among the values.
+        None if there are fractions, or arrays and objects, among the values.
         """
         values = raw["enum"] if "enum" in raw else [raw["const"]]
-        if not WORD_KINDS.issuperset(map(type, values)):
+        kinds = set(map(type, values))
+        if not kinds <= LISTED_KINDS:
             return None
-        words = {WORDS_OF[value] for value in values if type(value) is not str and types & TYPES_OF[value]}
-        texts = tuple([value for value in values if type(value) is str]) if types & STRING else ()
-        if not texts:
-            return emit_constants(words)
-        constants, nodes = emit_strings((StringCase(texts),), self.languages, self.style)
-        return [*emit_constants(constants | words), *nodes]
+        words, texts, numbers = set[bytes](), list[Node](), list[Node]()
+        if kinds != TEXT_KIND:
+            found = [value for value in values if type(value) is bool or value is None]
+            words.update(WORDS_OF[value] for value in found if types & TYPES_OF[value])
+        if int in kinds and types & (NUMBER | INTEGER):
+            listed = tuple(dict.fromkeys([Fraction(value) for value in values if type(value) is int]))
+            is_by_text = self.draft == 4 and not types & NUMBER
+            case = NumberCase(listed, spelling="integer" if is_by_text else None)
+            spelled, numbers = emit_numbers((case,), self.style, self.limits)
+            words |= spelled
+        if str in kinds and types & STRING:
+            case_of_texts = StringCase(tuple([value for value in values if type(value) is str]))
+            quoted, texts = emit_strings((case_of_texts,), self.languages, self.style)
+            words |= quoted
+        return [*emit_constants(words), *texts, *numbers]
+
+    def split_names(self, raw: dict[str, Any]) -> list[Dfa] | None:
+        """Return the names that match the one pattern of `patternProperties`, and those that do not, if there are any.
+
+        None if either are few: they may all be used, so that they have to be declared.
+        """
+        [pattern] = raw["patternProperties"]
+        names = [self.languages.dfa(part) for part in self.languages.split(ALL, pattern) if part is not None]
+        return names if all(part.lengths()[1] is None for part in names) else None
 
     @property
     def languages(self) -> LanguageCache:
@@ -96,14 +120,13 @@ class RawScalars:
         return self._languages
 
     def _emit_texts(self, raw: dict[str, Any], bits: int) -> list[Node]:
-        """Return the node of the texts that `pattern`, `format` or bounds of the length allow."""
-        keywords = raw
-        if bits & FORMAT:
-            if self.style.formats == "annotate" or raw["format"] not in FORMATS:
-                keywords = {name: value for name, value in raw.items() if name != "format"}
-            else:
-                keywords = {**raw, "format": format_in(raw["format"], self.draft)}
-        case = build_string_case(keywords)
-        if not case.lang:
-            return [JsonString(any_text(), case.low, case.high)]
-        return emit_strings((case,), self.languages, self.style)[1]
+        """Return the nodes of the texts that a pattern, a format or bounds of the length allow: one of the three."""
+        most = self.limits.dfa_states
+        if bits & PATTERN:
+            counted = read_pattern(raw["pattern"]).counted
+            dfa = (pattern_dfa if counted is None else letters_dfa)(raw["pattern"], most)
+            return [JsonString(dfa) if counted is None else JsonString(*separate_lengths(dfa, *counted, most))]
+        if bits & FORMAT and self.style.formats != "annotate" and raw["format"] in FORMATS:
+            case = build_string_case({"format": format_in(raw["format"], self.draft)})
+            return emit_strings((case,), self.languages, self.style)[1]
+        return [JsonString(any_text(), raw.get("minLength", 0), raw.get("maxLength"))]

@@ -13,7 +13,7 @@ from ..algebra.fast_checks import SMALL_BOUND
 from ..core.json_values import BOOLEAN, NULL, NUMBER, STRING
 from ..core.static_types import INTEGER, TYPE_BITS
 
-__all__ = ["has_plain_value", "is_plain_interval", "is_unicode", "read_types"]
+__all__ = ["has_plain_value", "is_plain_interval", "is_unicode", "read_types", "read_valid_types"]
 
 MOST_DECIMALS = 30
 """Decimals of a number in a plain enum."""
@@ -31,6 +31,12 @@ def read_types(value: Any) -> int:
             return 0
         types |= bit
     return types
+
+
+def read_valid_types(value: Any) -> int:
+    """Return the bits of a valid `type`. All numbers include the integers."""
+    bits = TYPE_BITS[value] if type(value) is str else read_types(value)
+    return bits & ~INTEGER if bits & NUMBER else bits
 
 
 def is_unicode(names: Any) -> bool:

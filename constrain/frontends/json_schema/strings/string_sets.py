@@ -1,7 +1,7 @@
 """Sets of texts: `minLength`, `maxLength`, `pattern`, `format`, and the texts of `enum` and `const`.
 
 A `StringCase` is a finite tuple of texts, or a formula of atoms (`string_languages`) with an interval of lengths.
-Lengths count code points of the decoded text. Where that cannot lead to a dead end (`_separate_lengths`), the length is
+Lengths count code points of the decoded text. Where that cannot lead to a dead end (`separate_lengths`), the length is
 counted in addition to the automaton of the pattern; elsewhere it is multiplied into the automaton.
 """
 
@@ -31,6 +31,7 @@ __all__ = [
     "intersect_strings",
     "is_string_satisfiable",
     "quote_text",
+    "separate_lengths",
     "string_dfa",
 ]
 
@@ -130,11 +131,11 @@ def string_dfa(case: StringCase, languages: LanguageCache) -> tuple[Dfa, int, in
     dfa = languages.dfa(case.lang)
     if not case.lang:
         return dfa, case.low, case.high
-    return _separate_lengths(dfa, case.low, case.high, languages.limits.dfa_states)
+    return separate_lengths(dfa, case.low, case.high, languages.limits.dfa_states)
 
 
 @memoize_work(1024)
-def _separate_lengths(dfa: Dfa, low: int, high: int | None, most_states: int) -> tuple[Dfa, int, int | None]:
+def separate_lengths(dfa: Dfa, low: int, high: int | None, most_states: int) -> tuple[Dfa, int, int | None]:
     """Return the same texts as a Dfa and an interval that can be counted beside it without a dead end.
 
     An upper bound never needs states: a text of n characters in a state whose shortest suffix has d characters can be
@@ -153,7 +154,7 @@ def _separate_lengths(dfa: Dfa, low: int, high: int | None, most_states: int) ->
     if dfa.extensible():
         return dfa, low, high
     dfa = dfa.with_length(low, None, max_states=most_states)
-    return _separate_lengths(dfa, 0, high, most_states)
+    return separate_lengths(dfa, 0, high, most_states)
 
 
 def exact_string_dfa(case: StringCase, languages: LanguageCache) -> Dfa:
