@@ -150,37 +150,42 @@ class _Runs:
         self.search, self.values, self.marks = reader.sides[after.side], values, marks
 
     def mark_members(self, position: int, what: int | tuple[int, int]) -> int:
-        """Mark the runs that a member at a position follows, which has a segment. Return how many are not alive."""
+        """Mark the runs that a member at a position follows, which has a segment.
+
+        Return how many are not alive, or may not be.
+        """
         q, grid = position - self.after.read, self.reader.grid(self.after, position)
         unit = self.search.find_unit(q, grid)
         size = 10 ** (q + unit)
-        return self._ask(
+        if isinstance(what, int):
+            return self._mark_all(MEMBERS, self._list_members(self.search.list_steps(what, unit, grid), size))
+        return self._mark_gaps(
             MEMBERS, what, lambda label: self._list_members(self.search.list_steps(label, unit, grid), size)
         )
 
     def mark_ends(self, what: int | tuple[int, int]) -> None:
         """Mark the runs after which the number may end, which has a segment there."""
-        self._ask(MULTIPLES, what, self._list_multiples)
-
-    def _ask(self, kind: int, what: int | tuple[int, int], describe: Callable[[int], list[list[int]]]) -> int:
-        """Mark the runs. describe: returns the alternatives of a label. Return how many are not alive, or may not be.
-
-        Where no bound is near and all runs have the answer, or none, the kernel is not asked.
-        """
-        bounds = list[int]()
         if isinstance(what, int):
-            labels = [what]
-            alternatives = describe(what)
-            if not alternatives:
-                return len(self.marks)
-            if ALL_MEMBERS in alternatives or EVERY_MULTIPLE in alternatives:
-                self.marks |= ALIVE if kind == MEMBERS else ENDS
-                return 0
+            self._mark_all(MULTIPLES, self._list_multiples(what))
         else:
-            low, high = what
-            count = self.after.read - self.read
-            bounds = [int(text[self.read : self.after.read].ljust(count, "0")) for text in self.search.texts[low:high]]
-            labels = self.search.gaps[low : high + 1]
+            self._mark_gaps(MULTIPLES, what, self._list_multiples)
+
+    def _mark_all(self, kind: int, alternatives: list[list[int]]) -> int:
+        """Mark runs near no bound. Where all of them are in an alternative, or none, the kernel is not asked."""
+        if not alternatives:
+            return len(self.marks)
+        if ALL_MEMBERS in alternatives or EVERY_MULTIPLE in alternatives:
+            self.marks |= ALIVE if kind == MEMBERS else ENDS
+            return 0
+        place = REQUEST_HEADER_W + 1
+        return self._ask([kind, 0, place, len(alternatives), *(word for one in alternatives for word in one)])
+
+    def _mark_gaps(self, kind: int, what: tuple[int, int], describe: Callable[[int], list[list[int]]]) -> int:
+        """Mark the runs in the gaps around a range of bounds. describe: returns the alternatives of a label."""
+        low, high = what
+        count = self.after.read - self.read
+        bounds = [int(text[self.read : self.after.read].ljust(count, "0")) for text in self.search.texts[low:high]]
+        labels = self.search.gaps[low : high + 1]
         request = [kind, len(bounds), *bounds, *[0] * len(labels)]
         places: dict[int, int] = {0: 0}
         for index, label in enumerate(labels):
@@ -193,6 +198,10 @@ class _Runs:
                     for one in alternatives:
                         request += one
             request[REQUEST_HEADER_W + len(bounds) + index] = place
+        return self._ask(request)
+
+    def _ask(self, request: list[int]) -> int:
+        """Mark the runs as a request says. Return how many are not alive."""
         if max(request) < MOST_INTEGER:
             return mark_runs(self.values, np.array(request, np.int64), self.marks)
         return mark_runs_slowly(self.values, request, self.marks)

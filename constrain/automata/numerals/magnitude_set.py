@@ -95,6 +95,8 @@ class MagnitudeSearch:
     ----------
     divisors : list of list of Divisor
         By label, those of its alternatives.
+    is_empty : bool
+        Whether there is no number.
     depends_on_position : bool
         Whether there is any bound or divisor.
     is_decimal : bool
@@ -121,6 +123,7 @@ class MagnitudeSearch:
             for one in self.labels
         ]
         self.has_points = numbers.has_points
+        self.is_empty = not any(self.gaps) and not any(numbers.has_points)
         written = [split_position(point) for point in numbers.points]
         self.positions, self.texts = [q for q, _ in written], [text for _, text in written]
         self.depends_on_position = bool(written or known)
@@ -148,19 +151,24 @@ class MagnitudeSearch:
 
     def read_digit(self, segments: Segments, read: int, digit: str) -> Segments:
         """Return the segments after one more digit, where `read` digits have been read before."""
-        if all(isinstance(what, int) for _, what in segments):
-            return segments
         following: list[tuple[float, int | tuple[int, int]]] = []
-        for first, what in segments:
-            if isinstance(what, tuple):
-                low, high = what
+        for index, (first, what) in enumerate(segments):
+            if what.__class__ is int:
+                continue
+            low, high = what  # type: ignore[misc]
+            if high - low == 1:  # as most
+                known = self.texts[low][read : read + 1] or "0"
+                if digit != known:
+                    what = self.gaps[low if digit < known else high]
+            else:
                 low = bisect_left(self.texts, digit, low, high, key=lambda text: text[read : read + 1] or "0")
                 high = bisect_left(
                     self.texts, chr(ord(digit) + 1), low, high, key=lambda text: text[read : read + 1] or "0"
                 )
                 what = (low, high) if low < high else self.gaps[low]
-            following.append((first, what))
-        return _merge_segments(following)
+            following = following or list(segments)
+            following[index] = first, what
+        return _merge_segments(following) if following else segments
 
     def turning_digits(self, segments: Segments, read: int) -> set[int]:
         """Return the digits whose effect on the segments differs from that of the digit before."""
@@ -194,7 +202,12 @@ class MagnitudeSearch:
 
         what: the segment of the position. grid: the members are multiples of 10^grid.
         """
-        unit, parts = self._cut(digits, position - read, what, grid)
+        if what.__class__ is int:
+            unit = self.find_unit(position - read, grid)
+            size = 10 ** (position - read + unit)
+            parts: list[tuple[int, int, int | None]] = [(digits * size, (digits + 1) * size, what)]  # type: ignore[list-item]
+        else:
+            unit, parts = self._cut(digits, position - read, what, grid)
         for low, end, label in parts:
             if label is None:
                 return low, unit

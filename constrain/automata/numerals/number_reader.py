@@ -112,7 +112,10 @@ class NumberReader:
         segments = search.read_digit(state.segments or search.first, state.read, character)
         position = state.position + 1 if not is_fraction else state.position if state.digits else 1 - fraction
         digits, read = state.digits * 10 + digit, state.read + 1
-        if not any(isinstance(what, tuple) or search.divisors[what] for _, what in segments):
+        for _, what in segments:
+            if isinstance(what, tuple) or search.divisors[what]:
+                break
+        else:
             digits, read = 1, 1
         return Mantissa(FRACTION if is_fraction else INTEGER, side, digits, read, fraction, position, segments)
 
@@ -154,6 +157,8 @@ class NumberReader:
                 return bool(state.allowed)
             return follow_digits(state.allowed, state.value) is not None
         if state.phase == MINUS:
+            if self.sides[state.side].is_empty:
+                return self.language.has_zero
             return any(
                 after is not None and self.is_alive(after) for after in (self.read(state, chr(d)) for d in DIGITS)
             )
@@ -164,10 +169,10 @@ class NumberReader:
         if self.is_endless(state):
             return True
         search = self.sides[state.side]
-        return any(
-            search.find_member(state.digits, state.read, position, what, self.grid(state, position)) is not None
-            for position, what in self.positions(state)
-        )
+        for position, what in self.positions(state):
+            if search.find_member(state.digits, state.read, position, what, self.grid(state, position)) is not None:
+                return True
+        return False
 
     def is_endless(self, state: Mantissa) -> bool:
         """Return whether members surely begin with a mantissa that has a significant digit, whatever its digits."""
