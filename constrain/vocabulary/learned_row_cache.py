@@ -47,10 +47,12 @@ class LearnedRowCache:
         self._used: dict[bytes, int] = {}  # leaf states of this table by name, the most recently used ones last
         self._numbers: dict[int, int] = {}  # rows of this table by the id of a row in `_read`
         self._shortened: dict[int, NDArray[np.int32]] = {}  # rows of this table by number
+        self._named: tuple[int, bytes | None] = (-1, None)  # the leaf state that was fetched last, and its name
 
     def fetch(self, state: int) -> bool:
         """Give a leaf state the row that is on disk, and its suffix trie. Return whether it is there."""
         name = self.table.name_state(state) if self.is_used else None
+        self._named = state, name
         if name is None:
             return False
         if self._read is None:
@@ -63,7 +65,9 @@ class LearnedRowCache:
 
     def learn(self, state: int) -> None:
         """Schedule what was made of a leaf state to be written."""
-        name = self.table.name_state(state) if self.is_used else None
+        known, name = self._named
+        if known != state or name is None:
+            name = self.table.name_state(state) if self.is_used else None
         folder = cache.cache_folder_path()
         if name is not None and folder is not None:
             self._use(name, state)

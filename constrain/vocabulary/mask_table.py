@@ -149,6 +149,7 @@ class MaskTable:
         for slot, array in self.arrays.items():
             self.context[2 * slot : 2 * slot + 2] = data_address(array), array.size
         self.address = self.numbers.address = data_address(self.context)  # type: ignore[arg-type]
+        self._leaves_address = data_address(self.arrays[at.LEAVES])
         if stored is None:
             self._build_trie(vocabulary)
         else:
@@ -339,7 +340,7 @@ class MaskTable:
         if row == self.arrays[at.TABLE][at.N_ROWS]:
             row = self._number_new_row()
         # Last, since other threads read the row as soon as this is set.
-        publish_word(data_address(self.arrays[at.LEAVES]), state * at.LEAF_W + at.LEAF_ROW, row)
+        publish_word(self._leaves_address, state * at.LEAF_W + at.LEAF_ROW, row)
 
     def store_row(self, row: NDArray[np.int32]) -> int:
         """Return the number of a row, storing it unless there is an equal one; -1 if the table is full. The caller
@@ -359,9 +360,9 @@ class MaskTable:
             for known in range(row):
                 self.row_numbers.setdefault(hash_row(self.address, known), []).append(known)
         same_hash = self.row_numbers.setdefault(hash_row(self.address, row), [])
-        made = rows[row * words : (row + 1) * words]
+        made = rows[row * words : (row + 1) * words].tobytes() if same_hash else b""
         for known in same_hash:
-            if np.array_equal(rows[known * words : (known + 1) * words], made):
+            if rows[known * words : (known + 1) * words].tobytes() == made:
                 return known
         same_hash.append(row)
         counts[at.N_ROWS] = row + 1
@@ -371,7 +372,7 @@ class MaskTable:
         """Store the suffix trie of a leaf state whose exits were just found: that of equal exits, if there is one."""
         leaves, record, temp = self.arrays[at.LEAVES], state * at.LEAF_W, self.arrays[at.TRIE_TEMP]
         if exits > SUFFIX_BUDGET:  # each has at least one token
-            publish_word(data_address(leaves), record + at.LEAF_SUFFIXES, OVER_BUDGET)
+            publish_word(self._leaves_address, record + at.LEAF_SUFFIXES, OVER_BUDGET)
             return
         end = at.MERGED_FIRST + at.MERGED_W * exits
         closes = bytes([leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES])
@@ -379,7 +380,7 @@ class MaskTable:
         known = self.suffix_tries.get(name)
         if known is not None:
             leaves[record + at.LEAF_SUFFIXES_END] = known[1]
-            publish_word(data_address(leaves), record + at.LEAF_SUFFIXES, known[0])
+            publish_word(self._leaves_address, record + at.LEAF_SUFFIXES, known[0])
             return
         if make_suffix_trie(self.address, state, exits, SUFFIX_BUDGET) == -1:
             raise TableFull
@@ -408,7 +409,7 @@ class MaskTable:
             if not is_known and order_by_length(self.address, free, least, most) < 0:
                 raise TableFull
             if free != state:
-                publish_word(data_address(leaves), state * at.LEAF_W + field, int(leaves[free * at.LEAF_W + field]))
+                publish_word(self._leaves_address, state * at.LEAF_W + field, int(leaves[free * at.LEAF_W + field]))
 
     def _reads_any_text(self, state: int) -> bool:
         """Return whether any text may follow a leaf state of a JSON string, which is between two characters."""
