@@ -40,9 +40,6 @@ from ..objects.object_members import MAKE_PROPERTY, NONE
 from ..reading.document_inspection import Inspection
 from ..reading.name_summaries import (
     ANY_OF,
-    ARRAY_BITS,
-    ASSERTIONS,
-    BOUND_BITS,
     CONST,
     ENUM,
     FORMAT,
@@ -54,8 +51,6 @@ from ..reading.name_summaries import (
     OTHER,
     PATTERNS,
     REFERENCE,
-    TEXT_BITS,
-    TYPE,
     NameSummary,
     summaries_of_draft,
 )
@@ -72,18 +67,12 @@ from .plain_rules import (
     emit_rule_list,
     name_members,
 )  # fmt: skip
+from .raw_places import ALTERNATIVES, NOT_BRACKETS, NOT_DIRECT, Place, has_brackets, needs_rule
 from .raw_scalars import RawScalars
 from .style_parts import ANY_VALUE, BRACKETS, ROOT, ROOT_NUMBER, find_style_parts
 
 __all__ = ["DocumentRules"]
 
-NOT_BRACKETS = ASSERTIONS & ~(TYPE | ARRAY_BITS | OBJECT_BITS) | OTHER
-"""Bits of names of a subschema that is not an array or object alone, but for scalar types."""
-NOT_DIRECT = NOT_BRACKETS & ~(TEXT_BITS | BOUND_BITS | PATTERNS)
-"""Bits of names of a subschema that needs more than its types and bounds."""
-ALTERNATIVES = ANY_OF | ONE_OF
-Place = tuple[dict[str, Any], int, tuple[str, ...], int]
-"""A raw subschema, the number of the one around it, the names from there, and the bits of its own names."""
 IS_TYPE = NameSummary._fields.index("is_type")
 FOLLOWED = -1
 """In place of the number of the subschema around: the pointer is known as a whole."""
@@ -129,12 +118,12 @@ class DocumentRules(ValueEmitter, CodedRules):
         if id(raw) in self._undecided:
             bits |= OTHER
         place = raw, FOLLOWED, (pointer,), bits
-        has_brackets = _has_brackets(place)
-        if not has_brackets and not self._undecided:
+        is_bracketed = has_brackets(place)
+        if not is_bracketed and not self._undecided:
             return None
         self._places[ROOT_NUMBER] = self._places[id(raw)] = place
         self._named[id(raw)] = ROOT
-        if not has_brackets and not self._may_have_brackets(ROOT_NUMBER):
+        if not is_bracketed and not self._may_have_brackets(ROOT_NUMBER):
             return None
         self.first_code = self._parts.first_code
         return self._parts.start
@@ -315,7 +304,7 @@ class DocumentRules(ValueEmitter, CodedRules):
     def _append_array(self, raw: dict[str, Any], program: ByteCode) -> int | None:
         """Append the code of an array; None if its items do not have a rule of their own."""
         item = self._value(raw.get("items", True), id(raw), ("items",))
-        if type(item) is not Rule:
+        if type(item) is not Rule or not (item is ANY_VALUE or needs_rule(self._places[cast(int, item.name)])):
             return None
         node = emit_rule_list(raw.get("minItems", 0), raw.get("maxItems"), self.style, self.limits)
         return link_shared(node, program, item)
@@ -439,13 +428,16 @@ class DocumentRules(ValueEmitter, CodedRules):
     # ---- the interface of emitters, for arrays -------------------------------------------------------------------
 
     def value(self, schemas: SchemaSet, depth: int) -> Node:
-        """Return the node of an item: that of a scalar type stands in place."""
+        """Return the node of an item: those of scalar types, listed values and texts of some lengths stand in place."""
         if not schemas:
             return ANY_VALUE
         (number,) = schemas
         if number < 0:
             return self._parts.scalars[-number]
-        return Rule(number)
+        place = self._places[number]
+        if needs_rule(place):
+            return Rule(number)
+        return self.emitter.value(self._parse(number), 0) if place[3] & OTHER else self[number]
 
     def member_values(self, sets: list[SchemaSet], depth: int) -> list[Node]:
         return [self.value(schemas, depth) for schemas in sets]
@@ -458,14 +450,6 @@ class DocumentRules(ValueEmitter, CodedRules):
 
     def plan(self, case: ArrayCase) -> Any:
         return self.emitter.plan(case)
-
-
-def _has_brackets(place: Place) -> bool:
-    """Return whether a subschema is emitted from the raw document and allows arrays or objects."""
-    if place[3] & NOT_BRACKETS:
-        return False
-    types = place[0].get("type", "object")
-    return types == "object" or types == "array" or bool(read_valid_types(types) & BRACKETS)
 
 
 class _DocumentEmitter(SchemaEmitter):
