@@ -19,6 +19,7 @@ from constrain.frontends.json_schema.emission import schema_pipeline
 from constrain.frontends.json_schema.emission.document_rules import DocumentRules
 from constrain.frontends.json_schema.emission.style_parts import ANY_VALUE, ROOT, ROOT_NUMBER
 from constrain.frontends.json_schema.numbers.number_automata import bounded_dfa, number_dfa
+from constrain.frontends.json_schema.strings.formats import FORMATS
 from constrain.grammar.nodes import Grammar, Rule
 
 STYLES = [Style(), Style.any(), Style(whitespace="compact", key_order="any"), Style(formats="annotate")]
@@ -229,6 +230,20 @@ def test_scalars_need_no_emitter(style: Style, draft: str, scalar: dict[str, Any
     assert "type" not in scalar or "_emitter" not in vars(grammar.rules)
     number: Any = value.name
     assert repr(node) == repr(grammar.rules.emitter.body(grammar.rules._parse(number), 0))
+
+
+@pytest.mark.parametrize("style", STYLES, ids=repr)
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_formats_are_those_of_the_emitter(style: Style, name: str) -> None:
+    for draft in ("http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"):
+        scalar = {"type": ["string", "null"], "format": name}
+        grammar = to_grammar({"$schema": draft, "type": "object", "properties": {"a": scalar}}, style=style)
+        value = grammar.rules[ROOT_NUMBER].properties[0].value  # type: ignore[union-attr]
+        if isinstance(value, Rule):  # otherwise formats assert nothing
+            assert isinstance(grammar.rules, DocumentRules)
+            number: Any = value.name
+            expected = grammar.rules.emitter.body(grammar.rules._parse(number), 0)
+            assert repr(grammar.rules[value.name]) == repr(expected)
 
 
 @pytest.mark.parametrize("low", [None, -100, -2, -1, 0, 1, 2, 9, 10, 11, 99])
