@@ -15,8 +15,7 @@ results took MOST_UNITS in all, since their number alone does not bound the memo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Set
 from contextvars import ContextVar, Token
 from functools import lru_cache, wraps
 from typing import Any, NamedTuple, TypeVar, cast
@@ -118,14 +117,20 @@ class work_budget(WorkBudget):
             _current.reset(self._token)
 
 
-@contextmanager
-def use_budget(budget: WorkBudget) -> Iterator[WorkBudget]:
-    """Run the block under a budget, in place of the active one."""
-    token = _current.set(budget)
-    try:
-        yield budget
-    finally:
-        _current.reset(token)
+class use_budget:
+    """Run the block under a budget, in place of the active one. (A class for the reason that `work_budget` is one.)"""
+
+    __slots__ = ("_budget", "_token")
+
+    def __init__(self, budget: WorkBudget) -> None:
+        self._budget = budget
+
+    def __enter__(self) -> WorkBudget:
+        self._token = _current.set(self._budget)
+        return self._budget
+
+    def __exit__(self, *error: object) -> None:
+        _current.reset(self._token)
 
 
 def spend_work(units: int, construction: str) -> None:

@@ -31,7 +31,7 @@ Label = tuple[Alternative, ...]
 Segments = tuple[tuple[float, int | tuple[int, int]], ...]
 """(first position, gap or range of bounds), ascending; the first begins at -inf. A gap is the number of a label."""
 MOST_STEPS = 1000
-"""Most results of `list_steps` that are kept."""
+"""Most results of `list_steps`, and of `divisors_of`, that are kept."""
 EVERYTHING: Label = ((None, ()),)
 
 
@@ -133,6 +133,7 @@ class MagnitudeSearch:
         scales = [len(text) - q for q, text in written]
         self.scale = max([0, *scales, *(one.s for one in known.values())])
         self.units = [int(point * 10**self.scale) for point in numbers.points]
+        self._divisors: dict[tuple[int | tuple[int, int], ...], tuple[list[Divisor], list[Divisor | None]]] = {}
         self._steps: dict[tuple[int, int, int | None], list[tuple[int | None, list[int]]]] = {}
         self.first = self._initial_segments()
 
@@ -192,6 +193,21 @@ class MagnitudeSearch:
     def labels_of(self, what: int | tuple[int, int]) -> Sequence[int]:
         """Return the labels of the gaps that a number in a segment may still be in."""
         return (what,) if isinstance(what, int) else self.gaps[what[0] : what[1] + 1]
+
+    def divisors_of(self, parts: tuple[int | tuple[int, int], ...]) -> tuple[list[Divisor], list[Divisor | None]]:
+        """Return the divisors of the gaps that a number in some segments may still be in, and of what it is a multiple.
+
+        In the second list None stands for all decimals.
+        """
+        known = self._divisors.get(parts)
+        if known is None:
+            if len(self._divisors) > MOST_STEPS:
+                self._divisors.clear()
+            labels = sorted({label for what in parts for label in self.labels_of(what)} - {0})
+            divisors = list(dict.fromkeys(one for label in labels for one in self.divisors[label]))
+            multiples = [multiple for label in labels for multiple, _ in self.labels[label]]
+            known = self._divisors[parts] = divisors, multiples
+        return known
 
     # ---- members
 

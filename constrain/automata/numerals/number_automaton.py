@@ -176,8 +176,7 @@ class NumberAutomaton:
             at_zero = isinstance(regions[index][1], tuple)
             regions = [(0 if at_zero else -inf, regions[index][1]), *regions[index + 1 :]]
             segments = segments[index:]
-        labels = {label for _, what in segments for label in search.labels_of(what)} - {0}
-        divisors = list(dict.fromkeys(one for label in sorted(labels) for one in search.divisors[label]))
+        divisors, multiples = search.divisors_of(tuple([what for _, what in segments]))
         if not divisors:
             return phase, side, tuple(regions), capped
         exponents = [(first, following[0] - 1) for (first, _), following in zip(regions, [*regions[1:], (inf, 0)])]
@@ -186,7 +185,6 @@ class NumberAutomaton:
         if self.language.form == "integer":
             first = max(first, 0)
         least = {one: one.least_exponent(digits) + fraction for one in divisors}
-        multiples = [multiple for label in labels for multiple, _ in search.labels[label]]
         if None not in multiples and not any(isinstance(what, tuple) for _, what in regions):
             # Below the least exponent of every multiple, now and later, nothing is allowed: these regions are one.
             floor = min(min(least[one], fraction + 1 + one.least) for one in multiples if one is not None)
