@@ -78,6 +78,7 @@ class NumberRows:
         is_other = ~_are_digits(bytes_of_edges) | (self.sizes[owners] == MOST_LENGTH)
         self.with_others = np.unique(owners[is_other & np.isin(bytes_of_edges, SYNTAX)]).tolist()
         self.trie = _NumberTrie(arrays)
+        self.others = self._list_others(0, 0)
         entries, token_runs = _gather(arrays, self.nodes, at.TRIE_FIRST_TOKEN)
         self.token_runs = token_runs.astype(np.int32)
         self.tokens = arrays[at.TRIE_TOKENS][at.ENTRY_W * entries + at.ENTRY_TOKEN]
@@ -97,7 +98,7 @@ class NumberRows:
             return TABLE_IS_FULL
         walk = _Walk(self.trie, reader, rows[self.words * row : self.words * (row + 1)])
         count = self._add_runs(walk, state)
-        walk.follow(state, self._list_others(0, 0), 0)
+        walk.follow(state, self.others, 0)
         first = at.MERGED_FIRST + at.MERGED_W * count
         end = first + len(walk.exits)
         if end > temp.size:

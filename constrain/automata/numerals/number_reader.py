@@ -36,6 +36,7 @@ class NumberReader:
         self.sides = (positive, positive if is_symmetric else MagnitudeSearch(language.negative))
         self.negative = 0 if is_symmetric else 1
         self._is_positive: dict[int, bool] = {}
+        self._latest: tuple[Mantissa | None, IntegerSet] = None, ()  # of `exponents`, which is asked for e and for E
 
     def may_end(self, state: State) -> bool:
         """Return whether the text is in the language."""
@@ -125,6 +126,9 @@ class NumberReader:
         """Return the exponents that may follow a mantissa."""
         if not state.digits:
             return ((-inf, inf),) if self.language.has_zero else ()
+        latest, known = self._latest
+        if latest is state:
+            return known
         search, parts = self.sides[state.side], list[tuple[float, float]]()
         for index, (begin, what) in enumerate(state.segments):
             end = state.segments[index + 1][0] - 1 if index + 1 < len(state.segments) else inf
@@ -136,7 +140,9 @@ class NumberReader:
                     last = min(last, other.least_exponent(state.digits) + state.fraction - 1)
                 if first <= last and first < inf and last > -inf:
                     parts.append((first, last))
-        return unite_intervals(parts)
+        found = unite_intervals(parts)
+        self._latest = state, found
+        return found
 
     def room(self, state: Mantissa) -> int | None:
         """Return how many digits may follow a mantissa; None for any number."""
