@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain import ConstrainError, Limits, Matcher, Style, Vocabulary
-from constrain.automata.dfa import MAX_STATES
+from constrain.automata.dfa import MAX_STATES, Dfa
 from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.emission import schema_pipeline
 from constrain.frontends.json_schema.emission.document_rules import DocumentRules
+from constrain.frontends.json_schema.emission.raw_scalars import RawScalars
 from constrain.frontends.json_schema.emission.style_parts import ANY_VALUE, ROOT, ROOT_NUMBER
 from constrain.frontends.json_schema.numbers.number_automata import bounded_dfa, number_dfa
 from constrain.frontends.json_schema.strings.formats import FORMATS
@@ -199,6 +200,16 @@ def test_few_names_of_a_pattern_may_all_be_used(pattern: str, additional: Any) -
     value = "null" if additional is False else '"x"'
     matcher.advance_bytes(b'{"k":{"a":%b,"b":%b' % (value.encode(), value.encode()))
     assert (ord(",") in matcher.next_bytes()) == (additional is not False)
+
+
+def test_names_outside_a_pattern_of_few_names_are_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    scalars, complements = RawScalars(2020, Style(), Limits()), list[Dfa]()
+    complement = Dfa.complement
+    monkeypatch.setattr(Dfa, "complement", lambda dfa: complements.append(dfa) or complement(dfa))
+    assert scalars.split_names({"patternProperties": {"^(a|b)$": {}}}) is None
+    assert not complements
+    names = scalars.split_names({"patternProperties": {"^a": {}}})
+    assert names is not None and len(names) == 2 and complements
 
 
 SCALARS = [

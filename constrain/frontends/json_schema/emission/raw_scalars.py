@@ -109,8 +109,14 @@ class RawScalars:
         None if either are few: they may all be used, so that they have to be declared.
         """
         [pattern] = raw["patternProperties"]
-        names = [self.languages.dfa(part) for part in self.languages.split(ALL, pattern) if part is not None]
-        return names if all(part.lengths()[1] is None for part in names) else None
+        names = list[Dfa]()
+        for part in self.languages.split(ALL, pattern):
+            if part is not None:
+                dfa = self.languages.dfa(part)
+                if dfa.lengths()[1] is not None:  # The others, a complement, are not built for nothing.
+                    return None
+                names.append(dfa)
+        return names
 
     @property
     def languages(self) -> LanguageCache:
