@@ -7,7 +7,7 @@ probability under the model. So the sum over all allowed tokens stays exact howe
 The *exit rate* of a text says how readily the model leaves its abstract state: the share of the allowed probability
 that leads to other states or ends the text, averaged over the texts before it in the same state, the last one counting
 half, the one before it a quarter, and so on. It is NaN for a text whose last token led to another state. A text
-*repeats* itself if its last tokens are equal to as many before them (`list_repeating`).
+*repeats* itself as often as its last tokens are equal to as many before them (`count_repeats`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .core.language_model import check_mass
 from .core.results import log_sum
 from .core.token_masses import Masses, draw_index, enumerate_tokens
 from .learned_twist.state_numbers import StateNumbers
-from .learned_twist.value_table import PACES, SPEEDS, find_pace
+from .learned_twist.value_table import MOST_REPEATS, PACES, SPEEDS, find_pace
 from .particles import ParticleNode, Prefixes, list_logprobs_under
 
 if TYPE_CHECKING:
@@ -169,10 +169,12 @@ def _finish(
     exits = log_sum(np.append(logs[~stays], end_log))
     share = math.exp(min(0.0, exits - log_mass)) if log_mass > -np.inf else 1.0
     rate = share if math.isnan(node.exit_rate) else (node.exit_rate + share) / 2
-    speed = find_pace(rate, False, False)
+    speed = find_pace(rate, False, 0)
     slots = slots - slots % PACES + np.where(stays, speed, 0)
-    slots += SPEEDS * ((node.has_newline | newlines[tokens]) + 2 * np.isin(tokens, list_repeating(node)))
-    own += find_pace(rate, node.has_newline, False) - own % PACES
+    slots += SPEEDS * (node.has_newline | newlines[tokens])
+    for token, repeats in count_repeats(node).items():
+        slots[tokens == token] += 2 * SPEEDS * repeats
+    own += find_pace(rate, node.has_newline, 0) - own % PACES
     size = 24 * len(tokens) + (rest.masses.nbytes if isinstance(rest, SummedRest) else 0)
     return Lookahead(tokens, logs, slots, rest, own, end_log, log_mass, rate, size)
 
@@ -184,20 +186,26 @@ def find_slot(node: ParticleNode, numbers: StateNumbers) -> int:
     number = numbers.find(state)
     if number < 0:
         number = numbers.add(state, tuple(position.tokens))
-    repeats = node.parent is not None and node.token in list_repeating(node.parent)
+    repeats = 0 if node.parent is None else count_repeats(node.parent).get(node.token, 0)
     return PACES * number + find_pace(node.exit_rate, node.has_newline, repeats)
 
 
-def list_repeating(node: ParticleNode) -> list[int]:
-    """Return the tokens that would repeat the end of a text: after one of them, its last tokens, up to LONGEST_REPEAT
-    of them, are equal to as many before them.
+def count_repeats(node: ParticleNode) -> dict[int, int]:
+    """Return the tokens that would repeat the end of a text, and how often: after one of them, its last k tokens, k up
+    to LONGEST_REPEAT, are equal to the k before them, and so on, up to MOST_REPEATS times.
     """
     last, at = list[int](), node
-    while at.parent is not None and len(last) < 2 * LONGEST_REPEAT - 1:
+    while at.parent is not None and len(last) < (MOST_REPEATS + 1) * LONGEST_REPEAT - 1:
         last.append(at.token)
         at = at.parent
-    lengths = range(1, (len(last) + 1) // 2 + 1)
-    return [last[k - 1] for k in lengths if last[: k - 1] == last[k : 2 * k - 1]]
+    found = dict[int, int]()
+    for k in range(1, LONGEST_REPEAT + 1):
+        same = 1  # the token itself, which is equal to the one k before it
+        while same - 1 + k < len(last) and last[same - 1] == last[same - 1 + k]:
+            same += 1
+        if k <= len(last) and same >= k:
+            found[last[k - 1]] = max(found.get(last[k - 1], 0), min(same // k, MOST_REPEATS))
+    return found
 
 
 def _follow(node: ParticleNode, tokens: Ints, numbers: StateNumbers, own: int) -> Ints:

@@ -42,10 +42,10 @@ MOST_VISITED = 20_000
 def can_learn(constraint: Any, settings: Settings) -> bool:
     """Return whether populations can have the learned twist.
 
-    They can if tokens are proposed by the model's own probabilities under a mask, populations are resampled with
-    replacement, and the abstract states of the constraint are known.
+    They can if tokens are proposed by the model's own probabilities under a mask, and the abstract states of the
+    constraint are known.
     """
-    if not isinstance(settings.move, Masked) or not settings.move.is_plain or settings.resample is None:
+    if not isinstance(settings.move, Masked) or not settings.move.is_plain:
         return False
     own = constraint.first if isinstance(constraint, PostFilter) else constraint
     if not isinstance(own, Constraint):

@@ -69,9 +69,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Population:
-    """A finished population. log_weights: float64 [particles], -inf for dead ones; lines: number of first-step
-    particles with offspring here; resampled: number of resampling steps; ancestors: int64 [particles], the first-step
-    particle that each descends from, None if each counts as its own.
+    """A finished population. log_weights: float64 [particles], -inf for dead ones; resampled: number of resampling
+    steps; ancestors: int64 [particles], the first-step particle that each descends from, or the first choice left to
+    chance (`twisted_populations`), None if each counts as its own; lines: how many ancestors have offspring here.
     """
 
     nodes: list[ParticleNode]

@@ -82,7 +82,8 @@ def resample_without_replacement(scores: Floats, n: int, rng: np.random.Generato
     ranked = scores[order]
     suffix_sums = np.cumsum(ranked[::-1])[::-1]  # suffix sums
     certain = int(np.argmax((n - np.arange(n)) * ranked[:n] <= suffix_sums[:n]))
-    tail, total, drawn_count = order[certain:], float(suffix_sums[certain]), n - certain
+    # In the order given: candidates that are side by side, such as those of one text, get even shares.
+    tail, total, drawn_count = np.sort(order[certain:]), float(suffix_sums[certain]), n - certain
     picked = tail[
         np.searchsorted(
             _edges(scores[tail] / total), (rng.random() + np.arange(drawn_count)) / drawn_count, side="right"

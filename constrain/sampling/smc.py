@@ -83,8 +83,8 @@ def open_populations(prefixes: Prefixes, particles: int, settings: Settings, twi
     if twist is None or settings.twist is not None or not can_learn(prefixes.constraint, settings):
         if isinstance(twist, ValueTable):
             raise UnsupportedError(
-                "a table of values needs masked moves, resampling with replacement, and a Constraint",
-                hint="Leave out move= and resample=, or give another twist.",
+                "a table of values needs masked moves and a Constraint",
+                hint="Leave out move=, or give another twist.",
             )
         return UnlearnedPopulations(prefixes, particles, settings)
     return open_schedule(prefixes, particles, settings, twist if isinstance(twist, ValueTable) else twist == "learned")
@@ -156,7 +156,10 @@ def draw_smc(
     move : Mover, optional
         How a token is chosen; `particles.Masked()` by default.
     resample : str or Resampler
-        "systematic", "stratified", "residual", "multinomial", "without_replacement", or a function.
+        "systematic", "stratified", "residual", "multinomial", "without_replacement", or a function: how populations
+        without a table of values are resampled. With a table, the next tokens of all texts are chosen among without
+        replacement (`twisted_populations`), and this only says whether what is returned may have a text twice, which it
+        does in place of texts that are missing, unless it is "without_replacement".
     threshold : float
         The population is resampled where its effective size falls below this part of it.
     twist : "learned", "fresh", ValueTable, Twist or None
@@ -165,7 +168,7 @@ def draw_smc(
         "learned": a table of values (`learned_twist`), which learns from every population, starts with what the
         constraint has kept from earlier calls, and is kept in turn; so draws of one seed depend on the calls before.
         "fresh": the same, from nothing: the same seed gives the same draws. Both are None where values cannot be
-        learned: with another move than masks, without replacement, or with a constraint that is not a Constraint.
+        learned: with another move than masks, or with a constraint that is not a Constraint.
         ValueTable: start with this table, and keep nothing. Twist: see `twists`. None: no twist.
     critic : callable, optional
         Log-weight of a finished text; the target becomes p(x) [x in L] exp(critic(x)).
@@ -174,11 +177,11 @@ def draw_smc(
     -------
     Draws
         With the stats model_calls, contexts (distinct texts on which the model was called), checks, resampled, lines
-        (particles of the first step that have offspring), log_z, missing (particles that resample="without_replacement"
-        did not return, because there were fewer distinct texts), and bound, an upper bound of p(L) (see
-        `core.mass_bounds`), unless a critic is given; with the learned twist also value_gap, the nats by which states
+        (how many groups the draws of each population form, see below), log_z, missing (particles that
+        resample="without_replacement" did not return, because there were fewer distinct texts), and bound, an upper
+        bound of p(L) (see `core.mass_bounds`), unless a critic is given; with the learned twist also value_gap, the nats by which states
         that no text reached could raise log_z (`learned_twist.value_backups.measure_gap`). The draws of one population
-        form groups by their ancestors in the first step.
+        form groups: by their ancestors in the first step, with a table by the first choice that was left to chance.
     """
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "smc")

@@ -1,36 +1,43 @@
-"""One population under a twist, with an exact look-ahead of one token.
+"""One population under a twist, with an exact look-ahead of one token, in which no text is held twice.
 
 With psi > 0 any values that are fixed before the population starts, and p the model under the mask:
 
-    B(u) = p(end | u) + sum over tokens a of p(a | u) psi(ua)             of all particles, at every step:
-    weight *= B(u) / psi(u), from now on psi(u) = B(u)                    what a step can come to is known before it
-    resample if few particles hold the weight                            before the move: no twins
-    draw a from q = (1 - eps) p(a | u) psi(ua) / B(u) + eps p(a | u) / z  z: all that is allowed; particles of one text
-                                                                         draw in strata
-    weight *= p(a | u) psi(ua) / (B(u) q(a))                              psi of an ended text is 1
+    B(u) = p(end | u) + sum over tokens a of p(a | u) psi(ua)              of all texts, at every step
+    s(u, a) = w(u) [(1 - eps) p(a | u) psi(ua) + eps B(u) p(a | u) / z]    score of a candidate, the text ua; z: of all
+                                                                          that is allowed. Of an ended text: w(u)
+    choose ua with probability pi, and let w(ua) = w(u) p(a | u) / pi
 
-The factors of psi cancel along each text, and a text that has ended weighs p(x) / q(x): the population is properly
-weighted for p restricted to L whatever psi is (see `smc`). With psi = h, the probability that a text is completed, all
-weights are Z. Source: Naesseth, Lindsten & Schön 2019, Elements of Sequential Monte Carlo, sections 3.1 and 3.3
-(twisted targets, fully adapted proposals).
+While there are fewer texts than particles, or few of them hold the weight w B, all candidates of all texts compete
+without replacement: pi = min(1, c s), with c such that pi sums to the number of particles. Else every text has one
+child, and pi = s(u, a) / (w(u) B(u)). So what a step can come to is known before the choice, and what weighs enough is
+kept with certainty: no other choice of as many candidates has less variance at this step.
+
+E[w(x)] = p(x) for every text x of L whatever psi is, since all factors are p / pi: the sum of the weights is an
+unbiased estimate of Z (see `smc`). With psi = h, the probability that a text is completed, all scores of a step sum to
+Z. Sources: Fearnhead & Clifford 2003, section 3.2 (choices without replacement); Naesseth, Lindsten & Schön 2019,
+Elements of Sequential Monte Carlo, sections 3.1 and 3.3 (twisted targets, fully adapted proposals).
 """
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .core.results import log_sum
+from .core.token_masses import draw_index
 from .learned_twist.state_numbers import StateNumbers
 from .learned_twist.value_table import Values
 from .learned_twist.visited_prefixes import VisitedPrefix, VisitedPrefixes
 from .lookahead import Lookahead, build_lookahead, find_slot
 from .particles import Move, ParticleNode, Prefixes
 from .populations import Population, Settings, log_potential
+from .resampling import resample_without_replacement
 
 __all__ = ["Flat", "LearningTrie", "grow_twisted_population"]
 
@@ -92,8 +99,10 @@ class LearningTrie:
                 self._of_node[id(node)] = found
         return found
 
-    def look_ahead(self, node: ParticleNode, left: int) -> tuple[Lookahead, VisitedPrefix | None]:
-        """Return the look-ahead at a node that has a row or a look-ahead, and its visited text."""
+    def look_ahead(self, node: ParticleNode, left: int, weight: float = 1.0) -> tuple[Lookahead, VisitedPrefix | None]:
+        """Return the look-ahead at a node that has a row or a look-ahead, and its visited text. weight: for how many
+        texts it counts in what is learned, if not for more after an earlier visit.
+        """
         visited = self.visited_at(node)
         ahead = node.distribution
         if not isinstance(ahead, Lookahead):
@@ -103,8 +112,12 @@ class LearningTrie:
             ahead = node.distribution = build_lookahead(self.prefixes, node, left, self.numbers, known)
             self.prefixes.cached_bytes += ahead.nbytes - size
             node.row = None
-        if visited is None and len(self.visited) < self.most:
+        if visited is not None:
+            visited.weight = max(visited.weight, weight)
+        elif len(self.visited) < self.most:
             visited = self._visit(node, left, ahead)
+            if visited is not None:
+                visited.weight = weight
         return ahead, visited
 
     def _visit(self, node: ParticleNode, left: int, ahead: Lookahead) -> VisitedPrefix | None:
@@ -121,16 +134,43 @@ class LearningTrie:
 
 
 class _Step(NamedTuple):
-    """The proposal at a text: for each followed token, the rest, and the end, in this order.
+    """What may follow a text: each followed token, the rest, and the end, in this order.
 
-    log_ahead: log B. values: log psi, float64 [k + 2]. weights: log-weights of moves. edges: cumulative probabilities.
+    log_ahead: log B. logs: log-probabilities under the model. psi: log-values of the texts that they lead to. scores:
+    log of s(u, a) / w(u), which sum to B. All are float64 [k + 2].
     """
 
     ahead: Lookahead
     log_ahead: float
-    values: Floats
-    weights: Floats
-    edges: Floats
+    logs: Floats
+    psi: Floats
+    scores: Floats
+
+
+class _Text(NamedTuple):
+    """A text of a population. log_weight: log w. psi: log-value that it was chosen by. line: number of the first choice
+    on the way to it that was left to chance, -1 if all were certain.
+    """
+
+    node: ParticleNode
+    log_weight: float
+    psi: float
+    line: int
+
+
+class _Candidates(NamedTuple):
+    """What the texts of a population may become, text by text: so systematic choices are spread over the texts.
+
+    owners: index of the text. places: index in its `_Step`, -1 for a text that has ended and stays as it is. parts:
+    into how many candidates the rest of a text was divided (int64 [n]). shares: scores relative to the largest, all
+    positive (float64 [n]). effective: effective number of texts, by w B.
+    """
+
+    owners: Ints
+    places: Ints
+    parts: Ints
+    shares: Floats
+    effective: float
 
 
 def grow_twisted_population(
@@ -139,55 +179,146 @@ def grow_twisted_population(
 ) -> Population:  # fmt: skip
     """Grow one population under the twist `values`, and add the texts that it visits to `trie`.
 
-    settings: its threshold, resampling scheme, critic and max_tokens are used. defensive: eps, from 0 to 1. relearn:
-    called after every RELEARN tokens for the values to go on with. They may depend on all that the population has
-    found so far: every particle keeps the psi that it was drawn with until the next step divides by it.
+    settings: its threshold, critic and max_tokens are used. If fewer texts than particles are found, each is divided
+    among several particles, unless the settings ask for resampling without replacement. defensive: eps, from 0 to 1.
+    relearn: called after every RELEARN tokens for the values to go on with. They may depend on all that the population
+    has found so far.
     """
-    prefixes, resample = trie.prefixes, settings.resample
-    assert resample is not None
-    nodes = [trie.begin()] * particles
-    log_weights, psi = np.zeros(particles), np.zeros(particles)
-    lines, resampled = np.arange(particles), 0
+    prefixes, resampled = trie.prefixes, 0
+    texts = [_Text(trie.begin(), 0.0, 0.0, -1)]
     for left in range(settings.max_tokens, 0, -1):
-        live = [i for i in range(particles) if not nodes[i].ended and log_weights[i] > -np.inf]
+        live = [text for text in texts if not text.node.ended]
         if not live:
             break
-        texts = list(dict.fromkeys(nodes[i] for i in live))
-        prefixes.fetch_rows(texts)
+        nodes = [text.node for text in live]
+        prefixes.fetch_rows(nodes)
         if relearn is not None and left < settings.max_tokens and (settings.max_tokens - left) % RELEARN == 0:
             values = relearn()
-        expected = {nodes[i]: float(psi[i]) for i in live}
-        steps = {
-            node: _prepare_step(*trie.look_ahead(node, left), values, left - 1, defensive, expected[node])
-            for node in texts
-        }
-        prefixes.release_rows(texts)
-        for i in live:
-            log_ahead = steps[nodes[i]].log_ahead
-            log_weights[i] += log_ahead - psi[i]
-            psi[i] = log_ahead
-        total = log_sum(log_weights)
-        if total == -np.inf:
-            break
-        if np.exp(2 * total - log_sum(2 * log_weights)) < settings.threshold * particles:
-            ancestors = resample(np.exp(log_weights - total), particles, rng)
-            nodes = [nodes[i] for i in ancestors]
-            psi, lines = psi[ancestors], lines[ancestors]
-            log_weights = np.full(particles, total - np.log(particles))
-            resampled += 1
-        for i, point in _place_points(nodes, log_weights, rng):
-            step = steps[nodes[i]]
-            move, slot, psi[i] = _find_move(step, point, prefixes.ends[0], rng)
-            had_newline = nodes[i].has_newline
-            nodes[i] = prefixes.child(nodes[i], move)
-            nodes[i].has_newline = had_newline or bool(prefixes.newlines[nodes[i].token])
-            nodes[i].exit_rate = step.ahead.exit_rate_after(slot)
-            log_weights[i] += move.log_weight
-            if nodes[i].ended:
-                log_weights[i] += log_potential(prefixes, nodes[i], left - 1, settings)
-    unfinished = np.array([not node.ended for node in nodes])
-    log_weights[unfinished] = -np.inf
-    return Population(nodes, log_weights, len(np.unique(lines[~unfinished])), resampled, lines)
+        mean = log_sum(np.array([text.log_weight + text.psi for text in texts])) - math.log(particles)
+        steps = {}
+        for text in live:
+            weight = math.exp(min(0.0, text.log_weight + text.psi - mean))
+            found = trie.look_ahead(text.node, left, weight)
+            steps[text.node] = _prepare_step(*found, values, left - 1, defensive, text.psi)
+        prefixes.release_rows(nodes)
+        candidates = _list_candidates(texts, steps, particles)
+        if len(texts) < particles or candidates.effective < settings.threshold * particles:
+            chosen, probabilities = resample_without_replacement(candidates.shares, particles, rng)
+            resampled += len(chosen) < len(candidates.shares)
+        else:
+            chosen, probabilities = _choose_children(candidates, rng)
+        ended = {text.node for text in texts if text.node.ended}
+        texts = _extend(prefixes, texts, steps, candidates, zip(chosen.tolist(), probabilities.tolist()), rng)
+        texts = _judge(prefixes, texts, ended, settings)
+    return _finish([text for text in texts if text.node.ended], prefixes, particles, settings, resampled)
+
+
+def _list_candidates(texts: list[_Text], steps: dict[ParticleNode, _Step], particles: int) -> _Candidates:
+    """Return the candidates of all texts.
+
+    The rest of a text, one candidate that stands for many tokens, is divided into parts that weigh no more than a
+    particle does on average, so that several of its tokens can be drawn.
+    """
+    scores = [steps[text.node].scores if text.node in steps else np.zeros(1) for text in texts]
+    sizes = np.array([len(one) for one in scores])
+    owners = np.repeat(np.arange(len(texts)), sizes)
+    places = np.concatenate([np.arange(size) if size > 1 else [-1] for size in sizes.tolist()]).astype(np.int64)
+    logs = np.concatenate(scores) + np.array([text.log_weight for text in texts])[owners]
+    used = np.flatnonzero(logs > -np.inf)
+    owners, places = owners[used], places[used]
+    # Every candidate of positive weight needs a positive score, even if it underflows relative to the largest.
+    shares = np.maximum(np.exp(logs[used] - logs.max()), 1e-300)
+    by_text, parts = np.bincount(owners, shares), np.ones(len(used), np.int64)
+    rests = (places >= 0) & (places == sizes[owners] - 2)
+    parts[rests] = np.ceil(shares[rests] * particles / shares.sum()).astype(np.int64)
+    effective = float(by_text.sum() ** 2 / (by_text**2).sum()) if len(used) else 0.0
+    return _Candidates(
+        np.repeat(owners, parts), np.repeat(places, parts), np.repeat(parts, parts), np.repeat(shares / parts, parts),
+        effective,
+    )  # fmt: skip
+
+
+def _choose_children(candidates: _Candidates, rng: np.random.Generator) -> tuple[Ints, Floats]:
+    """Return one candidate of each text, drawn by its score (int64), and the probabilities that they had (float64)."""
+    chosen, probabilities = list[int](), list[float]()
+    starts = np.flatnonzero(np.diff(candidates.owners, prepend=-1))
+    for start, shares in zip(starts.tolist(), np.split(candidates.shares, starts[1:])):
+        index = draw_index(shares, rng)
+        chosen.append(start + index)
+        probabilities.append(float(shares[index] / shares.sum()))
+    return np.array(chosen, np.int64), np.array(probabilities)
+
+
+def _extend(
+    prefixes: Prefixes, texts: list[_Text], steps: dict[ParticleNode, _Step], candidates: _Candidates,
+    choices: Iterable[tuple[int, float]], rng: np.random.Generator,
+) -> list[_Text]:  # fmt: skip
+    """Return the texts that candidates stand for. choices: index of each, and the probability that it was chosen with.
+
+    From the rest of a text, one token is drawn. If it is drawn for two parts of the rest, they are one text again.
+    """
+    found, lines = dict[ParticleNode, _Text](), itertools.count(1 + max(text.line for text in texts))
+    for index, probability in choices:
+        text, place = texts[candidates.owners[index]], int(candidates.places[index])
+        node, psi, log_weight, is_certain = text.node, 0.0, text.log_weight - math.log(probability), probability == 1
+        if place >= 0:
+            step = steps[node]
+            token, logprob, slot = _find_move(step, place, prefixes.ends[0], rng)
+            node = prefixes.child(text.node, Move(token, logprob, 0.0))
+            node.has_newline = text.node.has_newline or bool(prefixes.newlines[token])
+            node.exit_rate = step.ahead.exit_rate_after(slot)
+            psi = float(step.psi[place])
+            log_weight += float(step.logs[place]) - math.log(candidates.parts[index])
+            is_certain = is_certain and place != len(step.ahead.tokens)
+        line = text.line if is_certain or text.line >= 0 else next(lines)
+        if node in found:
+            log_weight, line = float(np.logaddexp(log_weight, found[node].log_weight)), found[node].line
+        found[node] = _Text(node, log_weight, psi, line)
+    return list(found.values())
+
+
+def _judge(prefixes: Prefixes, texts: list[_Text], ended: set[ParticleNode], settings: Settings) -> list[_Text]:
+    """Return texts with the critic's log-weight added to those that have just ended, without those that it excludes.
+    ended: texts that had ended before.
+    """
+    judged = [
+        text._replace(log_weight=text.log_weight + log_potential(prefixes, text.node, 0, settings))
+        if text.node.ended and text.node not in ended else text
+        for text in texts
+    ]  # fmt: skip
+    return [text for text in judged if text.log_weight > -np.inf]
+
+
+def _finish(texts: list[_Text], prefixes: Prefixes, particles: int, settings: Settings, resampled: int) -> Population:
+    """Return the population of texts that have ended.
+
+    Texts whose choices were all certain are lines of their own. The sum of the weights estimates Z, in a Population
+    their mean does.
+    """
+    if not texts:
+        return Population([prefixes.root] * particles, np.full(particles, -np.inf), 0, resampled)
+    log_weights = np.array([text.log_weight for text in texts])
+    lines = np.array([text.line for text in texts])
+    alone = lines < 0
+    lines[alone] = 1 + lines.max() + np.arange(alone.sum())
+    copies = np.ones(len(texts), np.int64) if settings.resample is None else divide_particles(log_weights, particles)
+    log_weights = np.repeat(log_weights - np.log(copies) + math.log(copies.sum()), copies)
+    nodes = [text.node for text, count in zip(texts, copies.tolist()) for _ in range(count)]
+    return Population(nodes, log_weights, len(np.unique(lines)), resampled, np.repeat(lines, copies))
+
+
+def divide_particles(log_weights: Floats, particles: int) -> Ints:
+    """Return how many of at least as many particles each text gets (int64 [n]): one, and the others one by one to the
+    text with the largest weight per particle.
+    """
+    copies = np.ones(len(log_weights), np.int64)
+    queue = [(-log_weight, index) for index, log_weight in enumerate(log_weights.tolist())]
+    heapq.heapify(queue)
+    for _ in range(particles - len(copies)):
+        index = queue[0][1]
+        copies[index] += 1
+        heapq.heapreplace(queue, (math.log(copies[index]) - log_weights[index], index))
+    return copies
 
 
 def _prepare_step(
@@ -209,15 +340,13 @@ def _prepare_step(
     if guessed.any():
         psi[guessed] -= _find_excess(logs + psi, guessed, expected)
     twisted = logs + psi
-    log_ahead = log_sum(twisted)
-    if log_ahead == -np.inf:
-        return _Step(ahead, -np.inf, psi, twisted, twisted)
-    target = np.exp(twisted - log_ahead)
-    proposal = (1 - defensive) * target + defensive * np.exp(logs - ahead.log_mass) if defensive else target
-    with np.errstate(divide="ignore", invalid="ignore"):
-        corrections = twisted - log_ahead - np.log(proposal)
-    weights = np.where(proposal > 0, corrections, 0.0) if defensive else np.zeros_like(psi)
-    return _Step(ahead, log_ahead, psi, weights, np.cumsum(proposal))
+    log_ahead, scores = log_sum(twisted), twisted
+    if defensive and log_ahead > -np.inf:
+        with np.errstate(divide="ignore"):  # eps = 1
+            scores = np.logaddexp(
+                np.log1p(-defensive) + twisted, math.log(defensive) + log_ahead + logs - ahead.log_mass
+            )
+    return _Step(ahead, log_ahead, logs, psi, scores)
 
 
 def _find_excess(terms: Floats, guessed: NDArray[np.bool_], expected: float) -> float:
@@ -233,38 +362,14 @@ def _find_excess(terms: Floats, guessed: NDArray[np.bool_], expected: float) -> 
     return max(0.0, guesses - most) if most > -np.inf else 0.0
 
 
-def _place_points(
-    nodes: list[ParticleNode], log_weights: Floats, rng: np.random.Generator
-) -> list[tuple[int, np.float64]]:
-    """Return the live particles, each with a point in [0, 1) to draw its token at.
-
-    The k particles of one text have one point in each of k equal intervals. They came there by the same moves, so their
-    weights are equal: it is enough that their points together are unbiased, and these are more even than independent
-    ones.
-    """
-    copies: dict[ParticleNode, list[int]] = {}
-    for i, node in enumerate(nodes):
-        if not node.ended and log_weights[i] > -np.inf:
-            copies.setdefault(node, []).append(i)
-    placed = list[tuple[int, np.float64]]()
-    for members in copies.values():
-        placed.extend(zip(members, (rng.random(len(members)) + np.arange(len(members))) / len(members)))
-    return placed
-
-
-def _find_move(step: _Step, point: float, end: int, rng: np.random.Generator) -> tuple[Move, int, float]:
-    """Return the move at a point in [0, 1), whose weight is that of the proposal alone, and slot and log psi of the
-    text after it. Of the tokens that were not followed, one is drawn.
+def _find_move(step: _Step, place: int, end: int, rng: np.random.Generator) -> tuple[int, float, int]:
+    """Return the token of a candidate, its log-probability, and the slot of the text after it. Of the tokens that were
+    not followed, one is drawn.
     """
     ahead, followed = step.ahead, len(step.ahead.tokens)
-    index = int(np.searchsorted(step.edges, point * step.edges[-1], side="right"))
-    if index == len(step.edges):  # rounding can exceed the last possible token
-        index = int(step.edges.searchsorted(step.edges[-1]))
-    weight, psi = float(step.weights[index]), float(step.values[index])
-    if index < followed:
-        return Move(int(ahead.tokens[index]), float(ahead.logs[index]), weight), int(ahead.slots[index]), psi
-    if index == followed:
+    if place < followed:
+        return int(ahead.tokens[place]), float(ahead.logs[place]), int(ahead.slots[place])
+    if place == followed:
         assert ahead.rest is not None
-        token, logprob = ahead.rest.draw(rng)
-        return Move(token, logprob, weight), ahead.own_slot, psi
-    return Move(end, ahead.end_log, weight), ahead.own_slot, 0.0
+        return *ahead.rest.draw(rng), ahead.own_slot
+    return end, ahead.end_log, ahead.own_slot

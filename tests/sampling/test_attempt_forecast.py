@@ -66,7 +66,8 @@ def test_a_search_that_cannot_succeed_ends_early_and_says_why(seed: int) -> None
         search(case, seed, n=1)
     message = str(caught.value)
     assert "it stopped early: none of them is expected to succeed" in message
-    assert f"p(L) is about {math.exp(log_z(case)):.1g}" in message
+    said = float(message.split("p(L) is about ")[1].split(",")[0])
+    assert said == pytest.approx(math.exp(log_z(case)), rel=0.3)
     assert "this call may make 2000" in message and 'sampler="smc"' in message
     attempts = int(message.split(" attempts")[0].split()[-1])
     assert FIRST <= attempts <= 4 * FIRST + 4  # at the first forecasts; four run side by side

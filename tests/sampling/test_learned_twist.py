@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from constrain import sampling
 from constrain.sampling import lookahead, pimh, smc, twisted_populations
@@ -20,7 +21,7 @@ from constrain.sampling.learned_twist.value_table import Values, ValueTable
 from constrain.sampling.particles import Prefixes
 from constrain.sampling.population_schedule import open_schedule
 from constrain.sampling.populations import Population, Settings
-from constrain.sampling.resampling import RESAMPLERS
+from constrain.sampling.resampling import resample_without_replacement
 from constrain.sampling.twisted_populations import Flat, LearningTrie, grow_twisted_population
 from tests.markov_factory import LETTERS, PIECES, TWO, Case, ChainModel, cases, outcomes, regular
 
@@ -85,15 +86,17 @@ TABLES: dict[str, Callable[[ValueTable], Values | Flat]] = {
 }
 
 
-@pytest.mark.parametrize("resample", RESAMPLERS)
+@pytest.mark.parametrize("threshold", [0.0, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize("case", [SMALL, SPELLED], ids=lambda case: case.name)
-@pytest.mark.parametrize("defensive", [0.0, 0.1])
+@pytest.mark.parametrize("defensive", [0.0, 0.1, 1.0])
 @pytest.mark.parametrize("table", TABLES)
-def test_populations_are_unbiased_whatever_the_values(table: str, defensive: float, case: Case, resample: str) -> None:
+def test_populations_are_unbiased_whatever_the_values(
+    table: str, defensive: float, case: Case, threshold: float
+) -> None:
     trie, learned = learn(case, 3)
     values, mass = TABLES[table](learned), defaultdict[Any, float](float)
     for probability, population in outcomes(
-        lambda rng: grow_twisted_population(trie, 2, settings_of(case, resample=resample), values, rng, defensive)
+        lambda rng: grow_twisted_population(trie, 2, settings_of(case, threshold=threshold), values, rng, defensive)
     ):
         add_masses(mass, probability, population)
     assert_law(mass, case.law())
@@ -159,22 +162,63 @@ def test_tokens_that_are_not_followed_count_in_full(followed: int, monkeypatch: 
     assert_law(mass, SMALL.law())
 
 
-def test_particles_of_one_text_draw_in_strata() -> None:
-    # The interval of a token has all of some strata, and a part of at most two others.
-    case = SMALL
-    trie, table = fresh(case)
-    values, share = Values(table), defaultdict[int, float](float)
-    root = trie.begin()
-    trie.prefixes.fetch_rows([root])
-    ahead = trie.look_ahead(root, case.max_tokens)
-    step = twisted_populations._prepare_step(*ahead, values, case.max_tokens - 1, 0.0, 0.0)
-    for token, one in zip(step.ahead.tokens.tolist(), np.diff(step.edges, prepend=0.0).tolist()):
-        share[token] = 16 * one / float(step.edges[-1])
-    for seed in range(20):
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("case", [SMALL, SPELLED], ids=lambda case: case.name)
+def test_with_a_particle_for_every_text_nothing_is_left_to_chance(case: Case, table: str) -> None:
+    trie, learned = learn(case, 3)
+    law = case.law()
+    for seed in range(5):
         rng = np.random.default_rng(seed)
-        population = grow_twisted_population(trie, 16, settings_of(case, threshold=0.0), values, rng, 0.0)
-        drawn = [node.tokens[0] for node in population.nodes if node.tokens]
-        assert all(abs(drawn.count(token) - wanted) < 2 for token, wanted in share.items())
+        population = grow_twisted_population(trie, 200, settings_of(case), TABLES[table](learned), rng)
+        mass = defaultdict[Any, float](float)
+        add_masses(mass, 1.0, population)
+        assert_law(mass, law)
+        assert len(population.nodes) == 200 and population.lines == len(law) and population.resampled == 0
+        alone = settings_of(case, resample="without_replacement")
+        one = grow_twisted_population(trie, 200, alone, TABLES[table](learned), rng)
+        assert sorted(tuple(node.tokens) for node in one.nodes) == sorted(law)
+
+
+def test_particles_of_one_text_share_its_weight_and_its_line() -> None:
+    trie, table = learn(SMALL, 3)
+    for seed in range(20):
+        population = grow_twisted_population(trie, 5, settings_of(SMALL), Values(table), np.random.default_rng(seed))
+        assert population.ancestors is not None
+        places = dict[Any, set[tuple[float, int]]]()
+        for node, log_weight, line in zip(population.nodes, population.log_weights, population.ancestors):
+            places.setdefault(node, set()).add((float(log_weight), int(line)))
+        assert len(population.nodes) == 5 and all(len(one) == 1 for one in places.values())
+        assert population.lines == len(set(population.ancestors.tolist()))
+
+
+def test_choices_are_spread_evenly_over_neighbours() -> None:
+    """Candidates side by side, such as those of one text, get their share of the particles but for less than one."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        scores = rng.random(60) ** 4
+        chosen, probabilities = resample_without_replacement(scores, 12, rng)
+        assert len(set(chosen.tolist())) == 12
+        drawn = np.isin(np.arange(60), chosen[probabilities < 1])
+        tail = ~np.isin(np.arange(60), chosen[probabilities == 1])
+        shares = np.where(tail, scores, 0.0) * drawn.sum() / scores[tail].sum()
+        for first in range(0, 60, 10):
+            part = slice(first, first + 10)
+            assert abs(drawn[part].sum() - shares[part].sum()) < 1 + 1e-9
+
+
+@given(st.lists(st.floats(-9.0, 0.0), min_size=1, max_size=8), st.integers(0, 30))
+def test_particles_go_to_the_text_with_most_weight_per_particle(log_weights: list[float], more: int) -> None:
+    wanted = [1] * len(log_weights)
+    for _ in range(more):
+        each = [log_weight - math.log(count) for log_weight, count in zip(log_weights, wanted)]
+        wanted[each.index(max(each))] += 1
+    found = twisted_populations.divide_particles(np.array(log_weights), len(log_weights) + more).tolist()
+    assert sum(found) == len(log_weights) + more and min(found) >= 1
+    shares = [
+        sorted(log_weight - math.log(count) for log_weight, count in zip(log_weights, counts))
+        for counts in (found, wanted)
+    ]
+    assert shares[0] == pytest.approx(shares[1])
 
 
 @pytest.mark.parametrize("expected", [0.0, -1.0, -9.0])
@@ -188,8 +232,8 @@ def test_guesses_do_not_raise_what_a_text_is_worth(expected: float) -> None:
         ahead, _ = trie.look_ahead(root, case.max_tokens)
         guessed = np.append(values.are_guesses(np.append(ahead.slots, ahead.own_slot)), False)
         step = twisted_populations._prepare_step(ahead, None, values, case.max_tokens - 1, 0.0, expected)
-        terms = np.exp(np.append(ahead.logs, [ahead.rest_log, ahead.end_log]) + step.values)
-        known, free = terms[~guessed].sum(), 1 - np.exp(step.values[:-2][guessed[:-2]])
+        terms = np.exp(step.logs + step.psi)
+        known, free = terms[~guessed].sum(), 1 - np.exp(step.psi[:-2][guessed[:-2]])
         assert terms[guessed].sum() <= max(known, math.exp(expected) - known) + 1e-12
         assert math.exp(step.log_ahead) == pytest.approx(terms.sum())
         limited += bool((free > 0).any())
@@ -353,7 +397,7 @@ def test_without_scouts_the_gap_warns() -> None:
     trie, prior = fresh(case)
     table, rng = prior, np.random.default_rng(0)
     for _ in range(3):
-        log_z = grow_twisted_population(trie, 16, settings_of(case), Flat(), rng).log_z
+        log_z = grow_twisted_population(trie, 2, settings_of(case), Flat(), rng, 0.0).log_z
         table = back_up(trie.visited, prior, table)
     low, high = measure_gap(trie.visited, table)
     assert log_z < math.log(case.z) - 3

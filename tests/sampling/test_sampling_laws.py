@@ -218,8 +218,8 @@ def test_twists_know_the_constraint_under_a_checker() -> None:
     law = {tokens: p for tokens, p in case.law().items() if len(case.constraint.vocabulary.text(tokens)) != 1}
     for twist in (future, "learned", Shortest(), None):
         options = {"checker": lambda text: len(text) != 1, "twist": twist}
-        # Not four: of these, strata give two to the likeliest text, which has half of p, in nearly every run.
-        assert_proper(case, [drawn("smc", case, seed, 3, **options) for seed in range(60)], by_text(case, law))
+        # Two particles for three texts: with more, the learned twist leaves nothing to chance.
+        assert_proper(case, [drawn("smc", case, seed, 2, **options) for seed in range(60)], by_text(case, law))
 
 
 @pytest.mark.parametrize(("length", "p"), [(12, 1e-3), (40, 1e-3), (150, 1e-4)])

@@ -30,7 +30,7 @@ from .value_table import HORIZONS, PACES, SMALLEST, ValueTable
 
 __all__ = ["load_table", "save_table"]
 
-FORMAT = 4
+FORMAT = 5
 ARRAYS = {
     "head": (np.int64, 1), "name": (np.uint8, 1), "example_tokens": (np.int32, 1), "example_starts": (np.int64, 1),
     "slots": (np.int64, 1), "logs": (np.float64, 2), "counts": (np.float64, 1),

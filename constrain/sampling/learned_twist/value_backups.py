@@ -5,8 +5,8 @@ With p the model's next-token distribution after u, over all allowed tokens, and
     V(u, l) = p(end | u) + sum over tokens a of p(a | u) v(ua, l - 1),        v(., 0) = 0
 
 where v(ua, l) is V(ua, l) if ua was visited, and else the value of its slot, shifted by what its last token adds. The
-values of slots with l tokens left are arithmetic means of V(u, l) over the visited texts in each of them, drawn towards
-those of wider classes (`_average`). So one pass from l = 1
+values of slots with l tokens left are arithmetic means of V(u, l) over the visited texts in each of them, by weight,
+drawn towards those of wider classes (`_average`). So one pass from l = 1
 upwards solves the equation: every row counts in full, not only the token that was drawn, and for every number of
 tokens left, not only for the one that it was fetched with. What last tokens add is learned from pass to pass.
 """
@@ -30,8 +30,9 @@ Ints = NDArray[np.int64]
 
 FIRST_PASSES = 3
 """Passes of the first backup of a table; later ones have one."""
-SHRINK = 1.0
-"""Texts as good as the prior that are added to every mean of ratios to it."""
+COARSE_SHRINK, STATE_SHRINK, SLOT_SHRINK = 3.0, 1.0, 12.0
+"""Texts as good as the prior that are added to every mean of ratios to it: of coarse states, states, and slots. Texts
+of one slot differ nearly as much as texts of one state: few of them say little about the slot."""
 REACH, BASE = 8.0, 0.05
 """A text that had k tokens more or fewer left than is asked about has the weight BASE + exp(-k / REACH) in the mean of
 its slot: early in a text, a model is not where it will be late."""
@@ -50,6 +51,7 @@ class _Layout:
     slots: Ints
     tokens: Ints
     lefts: Ints
+    weights: Floats
     ends: Floats
     owners: Ints
     edge_slots: Ints
@@ -84,7 +86,8 @@ class _Layout:
         edge_owners = np.repeat(np.arange(count), np.diff(starts))
         return cls(
             texts, np.array([one.slot for one in texts], np.int64), np.array([one.token for one in texts], np.int64),
-            np.array([one.left for one in texts], np.int64), np.array([one.end_prob for one in texts]),
+            np.array([one.left for one in texts], np.int64), np.array([one.weight for one in texts]),
+            np.array([one.end_prob for one in texts]),
             np.concatenate([edge_owners, np.arange(count)]), np.concatenate([slots, rest_slots]),
             np.concatenate([tokens, np.full(count, -1)]), np.concatenate([probs, np.maximum(rests, 0.0)]),
             np.array(owners, np.int64), np.array(children, np.int64), np.array(child_probs),
@@ -95,8 +98,9 @@ class _Classes(NamedTuple):
     """The slots that texts and their next tokens are in, and what earlier calls know of each.
 
     slots: int64 [n], ascending. states: int64 [n]. least: float64 [n]. texts: slot of each text, as an index
-    (int64 [N]). last, counts, earlier: float64 [n], texts of this call, those of them with more than one token left,
-    and those that the earlier value counts for. Of the others only the end is known: the value with one token left.
+    (int64 [N]). last, counts, earlier: float64 [n], total weight of the texts of this call, of those of them with more
+    than one token left, and how many texts the earlier value counts for. Of a text with one token left only the end is
+    known: the value with one token left.
     known: indices of the slots of the prior table. groups: numbers of the coarse state and of the state (int64 [n]).
     """
 
@@ -115,8 +119,8 @@ class _Classes(NamedTuple):
         slots = np.unique(np.concatenate([layout.slots, layout.edge_slots, prior.slots]))
         states = slots // PACES
         texts = slots.searchsorted(layout.slots)
-        last = np.bincount(texts, minlength=len(slots)).astype(np.float64)
-        counts = np.bincount(texts[layout.lefts > 1], minlength=len(slots)).astype(np.float64)
+        last: Floats = np.bincount(texts, layout.weights, len(slots)).astype(np.float64)
+        counts: Floats = np.bincount(texts, layout.weights * (layout.lefts > 1), len(slots)).astype(np.float64)
         known = slots.searchsorted(prior.slots)
         earlier = np.zeros(len(slots))
         earlier[known] = prior.counts
@@ -187,13 +191,13 @@ def _solve(layout: _Layout, classes: _Classes, prior: ValueTable, table: ValueTa
         if len(layout.children):
             sums += np.bincount(layout.child_owners, layout.child_probs * before[layout.children], count)
         before = np.minimum(sums, 1.0)
-        used = np.ones(count, np.bool_) if left == 1 else layout.lefts > 1
+        used = layout.weights * (np.ones(count, np.bool_) if left == 1 else layout.lefts > 1)
         counts = classes.last if left == 1 else classes.counts
         if unseen is None:
             weights = used * (BASE + np.exp(-np.abs(layout.lefts - left) / REACH))
             shares = np.bincount(classes.texts, weights, len(classes.slots))
             totals = np.bincount(classes.texts, weights * before, len(classes.slots))
-            values = _average(classes, counts, totals / np.maximum(shares, BASE), prior, table.line, left)
+            values = _average(classes, counts, totals / np.maximum(shares, TINY), prior, table.line, left)
         else:
             sums_of_slots: Floats = np.bincount(classes.texts, used * before, len(classes.slots)).astype(np.float64)
             values = _average_bare(classes, counts, sums_of_slots, prior, unseen, left)
@@ -230,20 +234,20 @@ def _average(
     """Return the values of slots: what `guess_logs` says of each, times the mean ratios to it of its coarse state, of
     its state, and of itself. new, means: number of this call's texts, and mean of their V.
 
-    Means are arithmetic, those of ratios with a gamma prior of mean 1 and shape SHRINK: a value is an expectation, of
+    Means are arithmetic, those of ratios with a gamma prior of mean 1 and its own shape: a value is an expectation, of
     which rare texts may be the larger part. A few texts that could not be completed say little about the next one, and
     a value that is too low costs more than one that is too high: such texts are seldom drawn, and weigh much.
     """
     old = _earlier_values(classes, prior, left)
     counts = new + classes.earlier
-    logs = np.log(np.maximum(new * means + classes.earlier * old, TINY) / np.maximum(counts, SHRINK))
+    logs = np.log(np.maximum(new * means + classes.earlier * old, TINY) / np.maximum(counts, TINY))
     estimate = guess_logs(line, classes.least, left)
-    for groups in classes.groups:
+    for groups, shrink in zip(classes.groups, (COARSE_SHRINK, STATE_SHRINK)):
         ratios = np.exp(np.minimum(logs - estimate, MOST_RATIO))
-        common = (np.bincount(groups, counts * ratios) + SHRINK) / (np.bincount(groups, counts) + SHRINK)
+        common = (np.bincount(groups, counts * ratios) + shrink) / (np.bincount(groups, counts) + shrink)
         estimate = estimate + np.log(common)[groups]
     ratios = np.exp(np.minimum(logs - estimate, -SMALLEST))
-    estimate = estimate + np.log((counts * ratios + SHRINK) / (counts + SHRINK))
+    estimate = estimate + np.log((counts * ratios + SLOT_SHRINK) / (counts + SLOT_SHRINK))
     return np.where((new == 0) & (classes.earlier > 0), old, np.exp(np.clip(estimate, SMALLEST, 0.0)))
 
 
@@ -256,9 +260,9 @@ def _average_bare(
     counts = new + classes.earlier
     sums = totals + classes.earlier * _earlier_values(classes, prior, left)
     by_state = np.bincount(classes.states, counts)[classes.states]
-    means = np.bincount(classes.states, sums)[classes.states] / np.maximum(by_state, 1.0)
+    means = np.bincount(classes.states, sums)[classes.states] / np.maximum(by_state, TINY)
     means = np.where(by_state > 0, means, unseen)
-    return np.where(counts > 0, sums / np.maximum(counts, 1.0), means)
+    return np.where(counts > 0, sums / np.maximum(counts, TINY), means)
 
 
 def _earlier_values(classes: _Classes, prior: ValueTable, left: int) -> Floats:
@@ -285,8 +289,9 @@ def _learn_pairs(layout: _Layout, classes: _Classes, found: _Pass, prior: ValueT
     logs, earlier = np.zeros(len(codes)), np.zeros(len(codes))
     logs[old], earlier[old] = prior.pair_logs, prior.pair_counts
     place = codes.searchsorted(seen)
-    counts = np.bincount(place, minlength=len(codes)).astype(np.float64)
-    sums, bases = (np.bincount(place, values[drawn], len(codes)) for values in (found.own, found.slot_own))
+    weights = layout.weights[drawn]
+    counts = np.bincount(place, weights, len(codes))
+    sums, bases = (np.bincount(place, weights * values[drawn], len(codes)) for values in (found.own, found.slot_own))
     earlier = np.where(counts > 0, np.minimum(earlier, PRIOR), earlier)
     new = np.clip(np.log((sums + TINY) / (bases + TINY)), -MOST_SHIFT, MOST_SHIFT)
     shifts = np.log((counts * np.exp(new) + earlier * np.exp(logs) + PAIR_SHRINK) / (counts + earlier + PAIR_SHRINK))

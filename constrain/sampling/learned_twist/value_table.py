@@ -2,11 +2,11 @@
 
 Texts share an estimate if they agree in a *slot*: the abstract state of the constraint (`engine.abstract_states`) and a
 pace (`find_pace`). The pace says how readily the model leaves the state, by the exit rate that `lookahead` defines,
-whether the text has a line feed, and whether its last tokens repeat those before them: a model that has begun to indent
-goes on to do so, and one that has begun to repeat a word seldom ends it in time. A slot has a value for every number of
-tokens left, at the points `HORIZONS` and interpolated between them: a row of the model says what would follow with any
-number of tokens left, not only with the one it was fetched for. The last token shifts the log-values of the slots of a
-state (a *pair*). Where nothing is known, a value comes from the first of
+whether the text has a line feed, and how often its last tokens repeat those before them: a model that has begun to
+indent goes on to do so, and one that has repeated a word three times does so again. A slot has a value for every number
+of tokens left, at the points `HORIZONS` and interpolated between them: a row of the model says what would follow with
+any number of tokens left, not only with the one it was fetched for. The last token shifts the log-values of the slots
+of a state (a *pair*). Where nothing is known, a value comes from the first of
 
     slot                                        learned, or once met as a next token's
     the mean of the slots of the same state
@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from ...base.cached_property import cached_property
 from .state_numbers import StateNumbers
 
-__all__ = ["COLD", "HORIZONS", "MOST_RATIO", "PACES", "ValueTable", "Values", "count_horizons", "empty_table",
-           "find_pace", "fit_line", "guess_logs"]  # fmt: skip
+__all__ = ["COLD", "HORIZONS", "MOST_RATIO", "MOST_REPEATS", "PACES", "ValueTable", "Values", "count_horizons",
+           "empty_table", "find_pace", "fit_line", "guess_logs"]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -38,8 +38,10 @@ RATES = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2)
 """Exit rates at which paces end."""
 SPEEDS = len(RATES) + 2
 """Paces of texts without a line feed that do not repeat themselves; as many again are those of texts with a line feed,
-and twice as many those of texts that repeat themselves."""
-PACES = 4 * SPEEDS
+and twice as many each those of texts that repeat themselves once, twice, ..."""
+MOST_REPEATS = 3
+"""Repeats that paces tell apart."""
+PACES = 2 * (1 + MOST_REPEATS) * SPEEDS
 """Slots of a state: slot = state * PACES + pace. The first pace is that of texts whose last token led to another
 state."""
 DENSE = 32
@@ -76,11 +78,11 @@ class ValueTable:
         Log of the value of each, with HORIZONS[j] tokens left in column j. With more than in the last column it is as
         in that one.
     counts : float64 [n]
-        Number of texts that were seen in each slot.
+        Number of texts that were seen in each slot, by weight.
     pairs : int64 [m], ascending
         Codes of (state, last token): state * size + token.
     pair_logs, pair_counts : float64 [m]
-        What each pair adds to the log-values of slots, and number of texts.
+        What each pair adds to the log-values of slots, and number of texts, by weight.
     line : (float, float)
         a and b of exp(a + b x).
     populations : int
@@ -136,8 +138,10 @@ def count_horizons(left: int) -> int:
     return int(HORIZONS.searchsorted(left)) + 1
 
 
-def find_pace(exit_rate: float, has_newline: bool, repeats: bool) -> int:
-    """Return the pace of texts with an exit rate, NaN for a text whose last token led to another state."""
+def find_pace(exit_rate: float, has_newline: bool, repeats: int) -> int:
+    """Return the pace of texts with an exit rate, NaN for a text whose last token led to another state. repeats: how
+    often they repeat their end, at most MOST_REPEATS.
+    """
     speed = 0 if exit_rate != exit_rate else 1 + bisect_right(RATES, exit_rate)
     return speed + SPEEDS * (has_newline + 2 * repeats)
 

@@ -32,6 +32,9 @@ class VisitedPrefix:
         Probability of the end of the text here, 0 if it may not end.
     children : dict
         By token, those texts with one token more that were visited.
+    weight : float
+        From 0 to 1: for how many texts it counts in means. Populations also visit texts that are hardly worth it, and
+        what the model does after these says little about others.
     value : float or None
         Estimated probability that the text is completed, once computed.
     """
@@ -49,6 +52,7 @@ class VisitedPrefix:
         "token",
         "tokens",
         "value",
+        "weight",
     )
 
     def __init__(self, slot: int, token: int, prob: float, left: int) -> None:
@@ -58,6 +62,7 @@ class VisitedPrefix:
         self.probs: NDArray[np.float64] = np.empty(0)
         self.rest_slot, self.rest_prob, self.end_prob = slot, 0.0, 0.0
         self.children: dict[int, VisitedPrefix] = {}
+        self.weight = 1.0
         self.value: float | None = None
 
 
