@@ -179,9 +179,10 @@ def draw_smc(
         With the stats model_calls, contexts (distinct texts on which the model was called), checks, resampled, lines
         (how many groups the draws of each population form, see below), log_z, missing (particles that
         resample="without_replacement" did not return, because there were fewer distinct texts), and bound, an upper
-        bound of p(L) (see `core.mass_bounds`), unless a critic is given; with the learned twist also value_gap, the nats by which states
-        that no text reached could raise log_z (`learned_twist.value_backups.measure_gap`). The draws of one population
-        form groups: by their ancestors in the first step, with a table by the first choice that was left to chance.
+        bound of p(L) (see `core.mass_bounds`), unless a critic is given; with the learned twist also value_gap, the
+        nats by which states that no text reached could raise log_z (`learned_twist.value_backups.measure_gap`). The
+        draws of one population form groups: by their ancestors in the first step, with a table by the first choice that
+        was left to chance.
     """
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "smc")
