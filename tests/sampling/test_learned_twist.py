@@ -296,14 +296,14 @@ def test_values_of_a_regular_language_and_a_markov_model_become_exact() -> None:
 
 def test_draws_use_the_table_and_keep_it() -> None:
     case = cases()["traps"]
-    options: dict[str, Any] = {"n": 12, "max_tokens": case.max_tokens, "particles": 8}
+    drop_table(case.constraint)
+    options: dict[str, Any] = {"n": 12, "max_tokens": case.max_tokens, "particles": 2}
     first = smc.draw_smc(case.lm, case.constraint, rng=np.random.default_rng(0), **options)
     kept = case.constraint.learned[ValueTable]
     assert kept.populations >= 12 and len(kept.numbers) > 3
     again = smc.draw_smc(case.lm, case.constraint, rng=np.random.default_rng(0), **options)
-    assert np.std(again.log_weights[again.log_weights > -np.inf]) < np.std(
-        first.log_weights[first.log_weights > -np.inf]
-    )
+    spreads = [np.std(draws.log_weights[draws.log_weights > -np.inf]) for draws in (first, again)]
+    assert spreads[1] < 0.5 * spreads[0]
     assert first.stats["value_gap"] >= 0
 
 
