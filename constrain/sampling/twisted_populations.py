@@ -324,7 +324,7 @@ def divide_particles(log_weights: Floats, particles: int) -> Ints:
 def _prepare_step(
     ahead: Lookahead, visited: VisitedPrefix | None, values: Values | Flat, left: int, defensive: float, expected: float
 ) -> _Step:
-    """Compute B(u), psi and the proposal at a text. left: number of tokens after the next one. expected: log psi(u)."""
+    """Compute B(u), psi and the scores at a text. left: number of tokens after the next one. expected: log psi(u)."""
     psi = np.zeros(len(ahead.tokens) + 2)
     psi[:-2] = values.of_pairs(ahead.slots, ahead.tokens, left)
     guessed = values.are_guesses(np.append(ahead.slots, [ahead.own_slot, -1]))
