@@ -78,10 +78,12 @@ def measure_memory() -> tuple[int, int]:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def uncached() -> Iterator[None]:
-    """A module leaves the caches of the compiler as it found them."""
+def unchanged_settings() -> Iterator[None]:
+    """A module leaves the caches of the compiler off and the gradients of torch on, as it found them."""
     yield
     assert recent.most == programs.most == 0
+    torch = sys.modules.get("torch")
+    assert torch is None or torch.is_grad_enabled()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -52,14 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--budget-schemas", type=int, default=100, help="schemas of the part budgets")
     parser.add_argument("--peer-schemas", type=int, default=20, help="of these, schemas that the peers take")
     options = parser.parse_args(arguments)
-    torch.set_grad_enabled(False)
     for name in options.models:
         loaded = load_bench_model(name, options.vocabulary, options.checkpoint)
         print(f"{name}: {count_parameters(loaded.model):,} parameters, {loaded.vocabulary.size:,} tokens")
         for part in options.parts:
             if part in ("drafts", "budgets") and name != "demo":
                 continue
-            rows = RUNNERS[part](loaded, options, name)
+            with torch.no_grad():
+                rows = RUNNERS[part](loaded, options, name)
             print_rows(f"{part}, {name}", rows)
             write_result(options, {"rows": rows}, f"{part}-{name}")
     return 0

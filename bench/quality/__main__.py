@@ -52,12 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--schema", default=None, metavar="FILE", help="JSON Schema of the answers of these tasks")
     parser.add_argument("--limit", type=int, default=None, help="most documents of each of these tasks")
     options = parser.parse_args(arguments)
-    torch.set_grad_enabled(False)
     programs.most = 0  # nothing is read from the disk that an earlier run compiled
     warnings.simplefilter("ignore", constrain.SchemaWarning)  # of schemas of the data, which nobody can change here
     loaded = constrain.load_model(options.model)
     for part in options.parts:
-        rows = RUNNERS[part](loaded, options)
+        with torch.no_grad():
+            rows = RUNNERS[part](loaded, options)
         print_rows(f"{part}, {options.model}", rows)
         write_result(options, {"rows": rows}, part)
     return 0
