@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from constrain.automata.numerals.number_automaton import NumberAutomaton
@@ -424,7 +425,7 @@ class Reference:
             return [owner.name] if fits else []
         taken = {*seen, *node.excluded, *(prop.name for prop in node.properties)}
         names = names_from(owner.names, head, pending, len(taken) + most)
-        return [name for name in names if name not in taken][:most]
+        return list(islice((name for name in names if name not in taken), most))
 
 
 NO_CLASS: frozenset[int] = frozenset()
