@@ -7,6 +7,7 @@ meant (two names that became one) and refuses is thrown away, so each sentence i
 
 from __future__ import annotations
 
+import logging
 import random
 import re
 import warnings
@@ -15,7 +16,7 @@ from functools import cache
 from typing import Any
 from unittest.mock import patch
 
-from lark import Lark
+from lark import Lark, logger
 from lark.exceptions import LarkError
 from lark.indenter import PythonIndenter
 
@@ -26,7 +27,7 @@ with warnings.catch_warnings():
 
 from constrain.grammars import Ready
 
-__all__ = ["Maker", "parser", "spelling"]
+__all__ = ["Maker", "build_parser", "spelling"]
 
 Spell = Callable[[random.Random], str]
 PRINTABLE = [chr(code) for code in range(32, 127)]
@@ -38,13 +39,32 @@ CLASSES = {
 }
 
 
+class Messages(logging.Handler):
+    """Keeps the messages that are logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.kept.append(record.getMessage())
+
+
 @cache
-def parser(ready: Ready, **options: Any) -> Lark:
-    """Lark's parser for a grammar of the library, as the head of its file asks for."""
+def build_parser(ready: Ready) -> tuple[Lark, list[str]]:
+    """Build Lark's parser for a grammar of the library, as the head of its file asks for, with what Lark logs of it."""
     postlex = PythonIndenter() if ready.indented else None
-    # Where interegular is installed, Lark compares all terminals for its warnings, which takes up to half a minute.
-    with patch("lark.lexer.has_interegular", False):
-        return Lark(ready.text, parser="lalr", lexer=ready.lexer, postlex=postlex, **options)
+    messages, level = Messages(), logger.level
+    logger.addHandler(messages)
+    logger.setLevel(logging.DEBUG)
+    try:
+        # Where interegular is installed, Lark compares all terminals for its warnings: up to half a minute.
+        with patch("lark.lexer.has_interegular", False):
+            lark = Lark(ready.text, parser="lalr", lexer=ready.lexer, postlex=postlex, debug=True)
+    finally:
+        logger.removeHandler(messages)
+        logger.setLevel(level)
+    return lark, messages.kept
 
 
 class _Texts:
@@ -131,7 +151,7 @@ class Maker:
     """Draws sentences. spell: how to write certain terminals, where any text of their pattern is too free."""
 
     def __init__(self, ready: Ready, spell: Mapping[str, Spell] = {}, depth: int = 12) -> None:
-        self.lark = parser(ready, debug=True)
+        self.lark, _ = build_parser(ready)
         self.depth = depth
         self.indented = ready.indented
         self.rules: dict[str, list[Any]] = {}

@@ -60,14 +60,17 @@ def drawn(sampler: str, n: int, check: object, seed: int = 0, **more: object) ->
     )  # fmt: skip
 
 
+LONG = (("pimh", "late"), ("exact", "late"))
 CHECKED = [
-    pytest.param(name, marks=[pytest.mark.slow] if name == "smc" else []) for name in SAMPLERS if name != "markov"
+    pytest.param(name, kind, marks=[pytest.mark.slow] if name == "smc" or (name, kind) in LONG else [])
+    for name in SAMPLERS
+    if name != "markov"
+    for kind in CHECKERS
 ]
 """The weights of smc vary most, so its case takes 300 calls."""
 
 
-@pytest.mark.parametrize("kind", CHECKERS)
-@pytest.mark.parametrize("sampler", CHECKED)
+@pytest.mark.parametrize(("sampler", "kind"), CHECKED)
 def test_weights_are_proper_for_what_the_checker_accepts(sampler: str, kind: str) -> None:
     """By independent calls: their mean weights of an event have the mean p(event, L, accepted)."""
     more = {"particles": 4, "burn": 0} if sampler == "pimh" else {"particles": 4} if sampler == "smc" else {}

@@ -47,7 +47,9 @@ def of(f: object, sampler: str, seed: int = 0, n: int = 480, **more: object) -> 
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(
+    "sampler", [pytest.param(name, marks=[pytest.mark.slow] if name in MORE else []) for name in SAMPLERS]
+)
 def test_means_events_and_log_z_by_every_sampler(sampler: str) -> None:
     for f in (length, short):
         found = of(f, sampler)

@@ -153,11 +153,12 @@ def test_cheap_proofs_are_proofs(one: Any, other: Any) -> None:
         assume(False)
 
 
-def test_the_product_of_unions_has_a_budget() -> None:
+@pytest.mark.parametrize("limits", [FEW, pytest.param(Limits(), marks=pytest.mark.slow)], ids=["few", "default"])
+def test_the_product_of_unions_has_a_budget(limits: Limits) -> None:
     pairs = [(f"a{n}", f"b{n}") for n in range(200)]
     many = {"allOf": [{"anyOf": [{"required": [one]}, {"required": [other]}]} for one, other in pairs]}
     with pytest.raises(LimitError) as caught:
-        to_grammar(many)
+        to_grammar(many, limits=limits)
     assert caught.value.pointer == ""
     assert "Limits.cases" in str(caught.value)
 

@@ -259,7 +259,8 @@ ONE_OF_ITSELF = {"anyOf": [{"type": "null"}, {"type": "array", "items": {"$ref":
         (OBJECTS, 3), ({**OBJECTS, "required": ["a"]}, 2), ({"type": "object", "maxProperties": 0}, 1),
         ({"type": "object"}, CAP), ({"type": "array", "items": {"type": "boolean"}, "maxItems": 2}, 7),
         ({"type": "array", "items": {"type": "boolean"}}, CAP), ({"type": "array", "maxItems": 0}, 1),
-        ({"type": "array", "items": {"const": 1}, "maxItems": 5_000}, 5_001), (TREE, CAP), (ONE_OF_ITSELF, 1),
+        ({"type": "array", "items": {"const": 1}, "maxItems": 5_000}, 5_001),
+        pytest.param(TREE, CAP, marks=pytest.mark.slow), (ONE_OF_ITSELF, 1),
     ],
     ids=json.dumps,
 )  # fmt: skip

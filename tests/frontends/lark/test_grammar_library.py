@@ -11,7 +11,6 @@ import csv
 import email.headerregistry
 import io
 import json
-import logging
 import os
 import random
 import re
@@ -27,14 +26,13 @@ from urllib.parse import urlsplit
 from xml.parsers import expat
 
 import pytest
-from lark import logger
 from lark.exceptions import LarkError
 
+import constrain
 from constrain import Vocabulary, grammars
 from constrain.base.errors import ConstrainError, TokenRefused
-from constrain.compilation.constraint_compiler import compile_grammar
-from constrain.frontends.lark import to_grammar
-from tests.sentence_factory import Maker, Spell, parser, spelling
+from constrain.grammars import Ready
+from tests.sentence_factory import Maker, Spell, build_parser, spelling
 
 BYTES = Vocabulary.from_tokens([bytes([i]) for i in range(256)] + [None], eos_ids=[256])
 REFUSALS = (LarkError, AssertionError, IndexError)
@@ -44,7 +42,7 @@ REFUSALS = (LarkError, AssertionError, IndexError)
 @pytest.mark.parametrize("name", grammars.names())
 def test_examples(name: str) -> None:
     ready = grammars.read(name)
-    lark = parser(ready, debug=True)
+    lark, _ = build_parser(ready)
     assert len(ready.accepts) >= 3 and len(ready.rejects) >= 3
     for text in ready.accepts:
         lark.parse(text)
@@ -57,18 +55,22 @@ def test_examples(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", grammars.names())
-def test_no_conflicts_and_nothing_unproductive(name: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_conflicts_and_nothing_unproductive(name: str) -> None:
     ready = grammars.read(name)
-    with caplog.at_level(logging.DEBUG, logger=logger.name):
-        parser.__wrapped__(ready, debug=True)
-    assert not [record.getMessage() for record in caplog.records if "onflict" in record.getMessage()]
+    _, messages = build_parser(ready)
+    assert not [message for message in messages if "onflict" in message]
     assert not Maker(ready).unproductive()
+
+
+def test_conflicts_are_seen() -> None:
+    _, messages = build_parser(Ready("x", 'start: s\ns: "i" s | "i" s "e" s | "x"', "contextual", False, (), ()))
+    assert [message for message in messages if "onflict" in message]
 
 
 @pytest.mark.parametrize("name", grammars.names())
 def test_our_automaton_agrees_with_the_examples(name: str) -> None:
     ready = grammars.read(name)
-    start = compile_grammar(to_grammar(ready.text, lexer=ready.lexer), BYTES).matcher()
+    start = constrain.compile(BYTES, grammar=name).matcher()
 
     def accepted(text: str) -> bool:
         matcher = start.fork()

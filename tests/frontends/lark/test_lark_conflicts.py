@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
 import constrain
-from constrain import Vocabulary, grammars
+from constrain import Vocabulary
 from constrain.base.errors import ConstrainError, GrammarError, UnsupportedError
 from constrain.engine.matcher import Matcher
 
@@ -78,11 +78,6 @@ def test_conflicts_may_be_resolved_on_request() -> None:
         constrain.lark(LOSING[0], parser="cyk")  # type: ignore[arg-type]
     with pytest.raises(UnsupportedError):
         constrain.lark(LOSING[0], parser="earley", lexer="basic")
-
-
-@pytest.mark.parametrize("name", grammars.names())
-def test_ready_grammars_are_taken(name: str) -> None:
-    constrain.compile(VOCABULARY, grammar=name)
 
 
 @st.composite
