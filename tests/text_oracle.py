@@ -125,9 +125,15 @@ def next_states(dfa: Dfa, encoding: Encoding, state: int, pending: bytes) -> set
     return found - {-1}
 
 
-def all_next_states(dfa: Dfa, states: set[int]) -> set[int]:
+@lru_cache(maxsize=65536)
+def successors(dfa: Dfa, state: int) -> frozenset[int]:
     """The states after any one character."""
-    return {dfa.step(state, char) for state in states for char in samples(dfa, ALL)} - {-1}
+    return frozenset(dfa.step(state, char) for char in samples(dfa, ALL)) - {-1}
+
+
+def all_next_states(dfa: Dfa, states: set[int]) -> set[int]:
+    """The states after any one character, from any of these states."""
+    return {after for state in states for after in successors(dfa, state)}
 
 
 def can_end(dfa: Dfa, states: set[int], seen: int, low: int, high: int | None) -> bool:
