@@ -95,6 +95,13 @@ def use_library(x: Any) -> Any:
     return math.sin(x)
 
 
+@entry("int64(int64[::1])")
+def fill_sevens(out: Any) -> Any:
+    for k in range(len(out)):
+        out[k] = 7
+    return len(out)
+
+
 FINE = [add, factorial, compute, later, look, scale, write_length, read_last]
 
 
@@ -236,6 +243,15 @@ def test_every_target_is_emitted(objects: list[bytes]) -> None:
             needed = list_undefined(found)
             assert {"PyLong_AsLongLong", "PyObject_GetBuffer"} <= needed <= ALLOWED
         assert SOURCE_HASH.encode() in targets.emit_head(target, SOURCE_HASH)
+
+
+def test_loops_that_fill_memory_are_emitted_for_every_target() -> None:
+    """LLVM calls a function of macOS's C library for it there."""
+    module = module_builder.link_module([fill_sevens], lambda one: module_builder.compile_function(one).as_bitcode())
+    for target in targets.TARGETS.values():
+        needed = list_undefined(targets.emit_level(target, 0, module.as_bitcode()))
+        assert ("memset_pattern16" in needed) == target.name.startswith("darwin")
+        assert needed <= ALLOWED
 
 
 def test_the_level_of_this_processor() -> None:
