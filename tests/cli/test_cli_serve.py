@@ -54,6 +54,7 @@ class Serving:
         return self.process.returncode, err.splitlines()
 
 
+@pytest.mark.slow
 def test_a_server_answers_and_stops_with_exit_code_0() -> None:
     serving = Serving("--slots", "2", "--log-format", "json")
     status, body = serving.request("POST", "/v1/chat/completions", chat_body(max_tokens=9, **json_format({"const": 7})))

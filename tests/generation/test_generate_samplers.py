@@ -109,7 +109,14 @@ def prefer_b(text: str) -> float:
     return 2.0 * text.startswith("b") - 2.0  # at most 0, as "exact" needs it
 
 
-@pytest.mark.parametrize("sampler", ["auto", *(name for name in SAMPLERS if name != "markov")])
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in ("auto", "smc", "pimh") else [])
+        for name in ("auto", *SAMPLERS)
+        if name != "markov"
+    ],
+)
 def test_a_target_is_what_every_sampler_draws_from(sampler: str) -> None:
     """Temperature and critic at once: shares of the weight of each text, and log Z, are nearer to this law than to
     those where one of the two is left out.

@@ -155,6 +155,7 @@ def test_a_data_loader_of_torch(workers: int, wanted: list[list[bytes]]) -> None
         assert masks == wanted[number]
 
 
+@pytest.mark.slow
 def test_fork_while_other_threads_mask(wanted: list[list[bytes]]) -> None:
     """Locks that these hold, and sets that they are just writing, are not the child's."""
     shared = compile(VOCABULARY, schema=SCHEMAS[3])

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -365,6 +366,7 @@ def test_the_chain_does_not_learn_after_half_of_what_it_discards(monkeypatch: py
 # ---- hidden modes ----------------------------------------------------------------------------------------------------
 
 
+@lru_cache
 def hidden() -> Case:
     """Nearly all of Z begins with a token of probability 1e-7, next to which all others look more promising."""
     case = regular("hidden", LETTERS, "c{6}|(a[ab]){3}b{6}", 14, seed=1)
