@@ -225,7 +225,7 @@ def cyclic() -> Any:
     ],
 )
 def test_python_objects_that_are_no_json(schema: Any, error: type[ConstrainError]) -> None:
-    little = Limits(work=Limits().work // 100)
+    little = Limits(work=Limits().work // 20)
     compiled = partial(constrain.compile, BYTES, limits=little)
     for ask in (to_grammar, lambda s: compiled(schema=s), constrain.json_schema, describe_keywords, find_faults):
         with work_budget(little.work):
