@@ -72,14 +72,21 @@ def made(family: str, seed: int = 0) -> LoadedModel:
     return as_loaded(model, tokenizer, name=family)
 
 
+@lru_cache
+def draw_table(size: int, seed: int, spread: float) -> NDArray[np.float64]:
+    """Return the table of a TableModel."""
+    logits = np.random.default_rng(seed).normal(0, spread, (size + 1, size))
+    table: NDArray[np.float64] = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+    return table
+
+
 class TableModel:
     """A `LanguageModel` whose distribution depends on the last token. table: float64 [V + 1, V], logs; last row: the
     start.
     """
 
     def __init__(self, size: int, seed: int = 0, spread: float = 1.5) -> None:
-        logits = np.random.default_rng(seed).normal(0, spread, (size + 1, size))
-        self.table: NDArray[np.float64] = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+        self.table = draw_table(size, seed, spread).copy()
         self.asked: list[int] = []
 
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
