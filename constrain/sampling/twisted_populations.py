@@ -4,13 +4,17 @@ With psi > 0 any values that are fixed before the population starts, and p the m
 
     B(u) = p(end | u) + sum over tokens a of p(a | u) psi(ua)              of all texts, at every step
     s(u, a) = w(u) [(1 - eps) p(a | u) psi(ua) + eps B(u) p(a | u) / z]    score of a candidate, the text ua; z: of all
-                                                                          that is allowed. Of an ended text: w(u)
+                                                                          that is allowed
     choose ua with probability pi, and let w(ua) = w(u) p(a | u) / pi
 
-While there are fewer texts than particles, or few of them hold the weight w B, all candidates of all texts compete
-without replacement: pi = min(1, c s), with c such that pi sums to the number of particles. Else every text has one
-child, and pi = s(u, a) / (w(u) B(u)). So what a step can come to is known before the choice, and what weighs enough is
-kept with certainty: no other choice of as many candidates has less variance at this step.
+Texts that may end here need no row of the model any more: each goes on to the ended ones, with w(u) p(end | u), and is
+no candidate. Of the ended ones as many are kept as there are particles, in proportion to w, so their sum is unchanged.
+
+If few of the texts that go on hold the weight w B, all of their candidates compete without replacement: pi =
+min(1, c s), with c such that pi sums to the number of particles. Else the particles are divided among the texts, at
+least one each, in proportion to w B, and the candidates of one text compete for its particles. So what a step can come
+to is known before the choice, and what weighs enough is kept with certainty: no other choice of as many candidates has
+less variance at this step.
 
 E[w(x)] = p(x) for every text x of L whatever psi is, since all factors are p / pi: the sum of the weights is an
 unbiased estimate of Z (see `smc`). With psi = h, the probability that a text is completed, all scores of a step sum to
@@ -23,14 +27,13 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .core.results import log_sum
-from .core.token_masses import draw_index
 from .learned_twist.state_numbers import StateNumbers
 from .learned_twist.value_table import Values
 from .learned_twist.visited_prefixes import VisitedPrefix, VisitedPrefixes
@@ -161,9 +164,9 @@ class _Text(NamedTuple):
 class _Candidates(NamedTuple):
     """What the texts of a population may become, text by text: so systematic choices are spread over the texts.
 
-    owners: index of the text. places: index in its `_Step`, -1 for a text that has ended and stays as it is. parts:
-    into how many candidates the rest of a text was divided (int64 [n]). shares: scores relative to the largest, all
-    positive (float64 [n]). effective: effective number of texts, by w B.
+    owners: index of the text. places: index in its `_Step`. parts: into how many candidates the rest of a text was
+    divided (int64 [n]). shares: scores relative to the largest, all positive (float64 [n]). effective: effective number
+    of texts, by w B.
     """
 
     owners: Ints
@@ -179,38 +182,73 @@ def grow_twisted_population(
 ) -> Population:  # fmt: skip
     """Grow one population under the twist `values`, and add the texts that it visits to `trie`.
 
-    settings: its threshold, critic and max_tokens are used. If fewer texts than particles are found, each is divided
-    among several particles, unless the settings ask for resampling without replacement. defensive: eps, from 0 to 1.
+    particles: texts that go on at the same time, and texts that are returned, at most. settings: its threshold, critic
+    and max_tokens are used. If fewer texts than particles are found, each is divided among several particles, unless
+    the settings ask for resampling without replacement. defensive: eps, from 0 to 1.
     relearn: called after every RELEARN tokens for the values to go on with. They may depend on all that the population
     has found so far.
     """
-    prefixes, resampled = trie.prefixes, 0
-    texts = [_Text(trie.begin(), 0.0, 0.0, -1)]
+    prefixes, resampled, lines = trie.prefixes, 0, itertools.count()
+    live, ended = [_Text(trie.begin(), 0.0, 0.0, -1)], list[_Text]()
     for left in range(settings.max_tokens, 0, -1):
-        live = [text for text in texts if not text.node.ended]
-        if not live:
-            break
         nodes = [text.node for text in live]
         prefixes.fetch_rows(nodes)
         if relearn is not None and left < settings.max_tokens and (settings.max_tokens - left) % RELEARN == 0:
             values = relearn()
-        mean = log_sum(np.array([text.log_weight + text.psi for text in texts])) - math.log(particles)
+        mean = log_sum(np.array([text.log_weight + text.psi for text in live + ended])) - math.log(particles)
         steps = {}
         for text in live:
             weight = math.exp(min(0.0, text.log_weight + text.psi - mean))
             found = trie.look_ahead(text.node, left, weight)
             steps[text.node] = _prepare_step(*found, values, left - 1, defensive, text.psi)
         prefixes.release_rows(nodes)
-        candidates = _list_candidates(texts, steps, particles)
-        if len(texts) < particles or candidates.effective < settings.threshold * particles:
+        ended = _keep_ended(ended, [_end(prefixes, text, steps[text.node]) for text in live], prefixes, particles,
+                            settings, lines, rng)  # fmt: skip
+        candidates = _list_candidates(live, steps, particles)
+        if not len(candidates.shares):
+            break
+        if candidates.effective < settings.threshold * particles:
             chosen, probabilities = resample_without_replacement(candidates.shares, particles, rng)
             resampled += len(chosen) < len(candidates.shares)
         else:
-            chosen, probabilities = _choose_children(candidates, rng)
-        ended = {text.node for text in texts if text.node.ended}
-        texts = _extend(prefixes, texts, steps, candidates, zip(chosen.tolist(), probabilities.tolist()), rng)
-        texts = _judge(prefixes, texts, ended, settings)
-    return _finish([text for text in texts if text.node.ended], prefixes, particles, settings, resampled)
+            chosen, probabilities = _choose_children(candidates, particles, rng)
+        live = _extend(prefixes, live, steps, candidates, zip(chosen.tolist(), probabilities.tolist()), lines, rng)
+    return _finish(ended, prefixes, particles, settings, resampled)
+
+
+def _end(prefixes: Prefixes, text: _Text, step: _Step) -> _Text:
+    """Return a text with the end token, of weight 0 if it may not end."""
+    if step.ahead.end_log == -np.inf:
+        return text._replace(log_weight=-np.inf)
+    node = prefixes.child(text.node, Move(prefixes.ends[0], step.ahead.end_log, 0.0))
+    return _Text(node, text.log_weight + step.ahead.end_log, 0.0, text.line)
+
+
+def _keep_ended(
+    ended: list[_Text], new: list[_Text], prefixes: Prefixes, particles: int, settings: Settings,
+    lines: Iterator[int], rng: np.random.Generator,
+) -> list[_Text]:  # fmt: skip
+    """Return ended texts with those that have just ended, at most as many as there are particles.
+
+    Those that are kept have the same sum of weights. The critic judges only new ones that are kept.
+    """
+    known = {text.node for text in ended}
+    texts = [text for text in ended + new if text.log_weight > -np.inf]
+    if not texts:
+        return []
+    log_weights = np.array([text.log_weight for text in texts])
+    shares = np.maximum(np.exp(log_weights - log_weights.max()), 1e-300)
+    chosen, probabilities = resample_without_replacement(shares, particles, rng)
+    kept = []
+    for index, probability in zip(chosen.tolist(), probabilities.tolist()):
+        text = texts[index]
+        log_weight = text.log_weight - math.log(probability)
+        if text.node not in known:
+            log_weight += log_potential(prefixes, text.node, 0, settings)
+        if log_weight > -np.inf:
+            line = text.line if text.line >= 0 or probability == 1 else next(lines)
+            kept.append(text._replace(log_weight=log_weight, line=line))
+    return kept
 
 
 def _list_candidates(texts: list[_Text], steps: dict[ParticleNode, _Step], particles: int) -> _Candidates:
@@ -219,17 +257,17 @@ def _list_candidates(texts: list[_Text], steps: dict[ParticleNode, _Step], parti
     The rest of a text, one candidate that stands for many tokens, is divided into parts that weigh no more than a
     particle does on average, so that several of its tokens can be drawn.
     """
-    scores = [steps[text.node].scores if text.node in steps else np.zeros(1) for text in texts]
+    scores = [steps[text.node].scores[:-1] for text in texts]
     sizes = np.array([len(one) for one in scores])
     owners = np.repeat(np.arange(len(texts)), sizes)
-    places = np.concatenate([np.arange(size) if size > 1 else [-1] for size in sizes.tolist()]).astype(np.int64)
+    places = np.concatenate([np.arange(size) for size in sizes.tolist()])
     logs = np.concatenate(scores) + np.array([text.log_weight for text in texts])[owners]
     used = np.flatnonzero(logs > -np.inf)
     owners, places = owners[used], places[used]
     # Every candidate of positive weight needs a positive score, even if it underflows relative to the largest.
-    shares = np.maximum(np.exp(logs[used] - logs.max()), 1e-300)
+    shares = np.maximum(np.exp(logs[used] - logs.max()), 1e-300) if len(used) else np.empty(0)
     by_text, parts = np.bincount(owners, shares), np.ones(len(used), np.int64)
-    rests = (places >= 0) & (places == sizes[owners] - 2)
+    rests = places == sizes[owners] - 1
     parts[rests] = np.ceil(shares[rests] * particles / shares.sum()).astype(np.int64)
     effective = float(by_text.sum() ** 2 / (by_text**2).sum()) if len(used) else 0.0
     return _Candidates(
@@ -238,55 +276,43 @@ def _list_candidates(texts: list[_Text], steps: dict[ParticleNode, _Step], parti
     )  # fmt: skip
 
 
-def _choose_children(candidates: _Candidates, rng: np.random.Generator) -> tuple[Ints, Floats]:
-    """Return one candidate of each text, drawn by its score (int64), and the probabilities that they had (float64)."""
-    chosen, probabilities = list[int](), list[float]()
+def _choose_children(candidates: _Candidates, particles: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
+    """Return candidates of each text (int64 [k]), at least one, and the probabilities that they had (float64 [k])."""
     starts = np.flatnonzero(np.diff(candidates.owners, prepend=-1))
-    for start, shares in zip(starts.tolist(), np.split(candidates.shares, starts[1:])):
-        index = draw_index(shares, rng)
-        chosen.append(start + index)
-        probabilities.append(float(shares[index] / shares.sum()))
-    return np.array(chosen, np.int64), np.array(probabilities)
+    groups = np.split(candidates.shares, starts[1:])
+    logs, sizes = np.log([shares.sum() for shares in groups]), np.array([len(shares) for shares in groups])
+    found = [
+        resample_without_replacement(shares, count, rng)
+        for shares, count in zip(groups, divide_particles(logs, particles, sizes).tolist())
+    ]
+    chosen = np.concatenate([start + places for start, (places, _) in zip(starts.tolist(), found)])
+    return chosen, np.concatenate([probabilities for _, probabilities in found])
 
 
 def _extend(
     prefixes: Prefixes, texts: list[_Text], steps: dict[ParticleNode, _Step], candidates: _Candidates,
-    choices: Iterable[tuple[int, float]], rng: np.random.Generator,
+    choices: Iterable[tuple[int, float]], lines: Iterator[int], rng: np.random.Generator,
 ) -> list[_Text]:  # fmt: skip
     """Return the texts that candidates stand for. choices: index of each, and the probability that it was chosen with.
+    lines: numbers for new lines.
 
     From the rest of a text, one token is drawn. If it is drawn for two parts of the rest, they are one text again.
     """
-    found, lines = dict[ParticleNode, _Text](), itertools.count(1 + max(text.line for text in texts))
+    found = dict[ParticleNode, _Text]()
     for index, probability in choices:
         text, place = texts[candidates.owners[index]], int(candidates.places[index])
-        node, psi, log_weight, is_certain = text.node, 0.0, text.log_weight - math.log(probability), probability == 1
-        if place >= 0:
-            step = steps[node]
-            token, logprob, slot = _find_move(step, place, prefixes.ends[0], rng)
-            node = prefixes.child(text.node, Move(token, logprob, 0.0))
-            node.has_newline = text.node.has_newline or bool(prefixes.newlines[token])
-            node.exit_rate = step.ahead.exit_rate_after(slot)
-            psi = float(step.psi[place])
-            log_weight += float(step.logs[place]) - math.log(candidates.parts[index])
-            is_certain = is_certain and place != len(step.ahead.tokens)
+        step = steps[text.node]
+        token, logprob, slot = _find_move(step, place, rng)
+        node = prefixes.child(text.node, Move(token, logprob, 0.0))
+        node.has_newline = text.node.has_newline or bool(prefixes.newlines[token])
+        node.exit_rate = step.ahead.exit_rate_after(slot)
+        log_weight = text.log_weight + float(step.logs[place]) - math.log(probability * candidates.parts[index])
+        is_certain = probability == 1 and place != len(step.ahead.tokens)
         line = text.line if is_certain or text.line >= 0 else next(lines)
         if node in found:
             log_weight, line = float(np.logaddexp(log_weight, found[node].log_weight)), found[node].line
-        found[node] = _Text(node, log_weight, psi, line)
+        found[node] = _Text(node, log_weight, float(step.psi[place]), line)
     return list(found.values())
-
-
-def _judge(prefixes: Prefixes, texts: list[_Text], ended: set[ParticleNode], settings: Settings) -> list[_Text]:
-    """Return texts with the critic's log-weight added to those that have just ended, without those that it excludes.
-    ended: texts that had ended before.
-    """
-    judged = [
-        text._replace(log_weight=text.log_weight + log_potential(prefixes, text.node, 0, settings))
-        if text.node.ended and text.node not in ended else text
-        for text in texts
-    ]  # fmt: skip
-    return [text for text in judged if text.log_weight > -np.inf]
 
 
 def _finish(texts: list[_Text], prefixes: Prefixes, particles: int, settings: Settings, resampled: int) -> Population:
@@ -307,17 +333,22 @@ def _finish(texts: list[_Text], prefixes: Prefixes, particles: int, settings: Se
     return Population(nodes, log_weights, len(np.unique(lines)), resampled, np.repeat(lines, copies))
 
 
-def divide_particles(log_weights: Floats, particles: int) -> Ints:
+def divide_particles(log_weights: Floats, particles: int, most: Ints | None = None) -> Ints:
     """Return how many of at least as many particles each text gets (int64 [n]): one, and the others one by one to the
-    text with the largest weight per particle.
+    text with the largest weight per particle. most: how many each can use (int64 [n], positive), None for any number.
     """
     copies = np.ones(len(log_weights), np.int64)
-    queue = [(-log_weight, index) for index, log_weight in enumerate(log_weights.tolist())]
+    queue = [(-log_weight, i) for i, log_weight in enumerate(log_weights.tolist()) if most is None or most[i] > 1]
     heapq.heapify(queue)
     for _ in range(particles - len(copies)):
+        if not queue:
+            break
         index = queue[0][1]
         copies[index] += 1
-        heapq.heapreplace(queue, (math.log(copies[index]) - log_weights[index], index))
+        if most is not None and copies[index] == most[index]:
+            heapq.heappop(queue)
+        else:
+            heapq.heapreplace(queue, (math.log(copies[index]) - log_weights[index], index))
     return copies
 
 
@@ -362,14 +393,12 @@ def _find_excess(terms: Floats, guessed: NDArray[np.bool_], expected: float) -> 
     return max(0.0, guesses - most) if most > -np.inf else 0.0
 
 
-def _find_move(step: _Step, place: int, end: int, rng: np.random.Generator) -> tuple[int, float, int]:
+def _find_move(step: _Step, place: int, rng: np.random.Generator) -> tuple[int, float, int]:
     """Return the token of a candidate, its log-probability, and the slot of the text after it. Of the tokens that were
     not followed, one is drawn.
     """
-    ahead, followed = step.ahead, len(step.ahead.tokens)
-    if place < followed:
+    ahead = step.ahead
+    if place < len(ahead.tokens):
         return int(ahead.tokens[place]), float(ahead.logs[place]), int(ahead.slots[place])
-    if place == followed:
-        assert ahead.rest is not None
-        return *ahead.rest.draw(rng), ahead.own_slot
-    return end, ahead.end_log, ahead.own_slot
+    assert ahead.rest is not None
+    return *ahead.rest.draw(rng), ahead.own_slot

@@ -26,7 +26,7 @@ from constrain.sampling.resampling import resample_without_replacement
 from constrain.sampling.twisted_populations import Flat, LearningTrie, grow_twisted_population
 from tests.markov_factory import LETTERS, PIECES, TWO, Case, ChainModel, cases, outcomes, regular
 
-SMALL = regular("small", LETTERS, "(ab?)*c|b", 3, seed=2)
+SMALL = regular("small", LETTERS, "(ab?)*c|b", 5, seed=2)
 SPELLED = regular("spelled", PIECES, "ab|abb|ba", 3, seed=5)
 MANY = 5000
 
@@ -103,6 +103,21 @@ def test_populations_are_unbiased_whatever_the_values(
     assert_law(mass, case.law())
 
 
+@pytest.mark.parametrize("threshold", [0.0, 0.9])
+@pytest.mark.parametrize("particles", [1, 3])
+def test_populations_of_any_size_are_unbiased(particles: int, threshold: float) -> None:
+    trie, learned = learn(SMALL, 3)
+    values, mass, count = Values(spoil(learned)), defaultdict[Any, float](float), 0
+    for probability, population in outcomes(
+        lambda rng: grow_twisted_population(trie, particles, settings_of(SMALL, threshold=threshold), values, rng, 0.1)
+    ):
+        add_masses(mass, probability, population)
+        count += 1
+        assert len(population.nodes) == particles
+    assert_law(mass, SMALL.law())
+    assert count > 10
+
+
 @pytest.mark.parametrize("threshold", [0.0, 1.0])
 def test_tables_that_learned_nothing_are_unbiased(threshold: float) -> None:
     trie, table = fresh(SMALL)
@@ -116,7 +131,7 @@ def test_tables_that_learned_nothing_are_unbiased(threshold: float) -> None:
 
 def test_a_second_population_may_use_what_the_first_has_learned() -> None:
     first, second = defaultdict[Any, float](float), defaultdict[Any, float](float)
-    case = replace(SMALL, max_tokens=2)
+    case = replace(SMALL, max_tokens=3)
 
     def two(rng: Any) -> list[Population]:
         trie, prior = fresh(case)
@@ -133,7 +148,7 @@ def test_a_second_population_may_use_what_the_first_has_learned() -> None:
 
 def test_a_population_may_use_what_it_has_learned_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(twisted_populations, "RELEARN", 1)
-    mass, case = defaultdict[Any, float](float), replace(SMALL, max_tokens=3)
+    mass, case = defaultdict[Any, float](float), replace(SMALL, max_tokens=4)
     relearned = []
 
     def one(rng: Any) -> Population:
@@ -207,19 +222,46 @@ def test_choices_are_spread_evenly_over_neighbours() -> None:
             assert abs(drawn[part].sum() - shares[part].sum()) < 1 + 1e-9
 
 
-@given(st.lists(st.floats(-9.0, 0.0), min_size=1, max_size=8), st.integers(0, 30))
-def test_particles_go_to_the_text_with_most_weight_per_particle(log_weights: list[float], more: int) -> None:
-    wanted = [1] * len(log_weights)
-    for _ in range(more):
-        each = [log_weight - math.log(count) for log_weight, count in zip(log_weights, wanted)]
-        wanted[each.index(max(each))] += 1
-    found = twisted_populations.divide_particles(np.array(log_weights), len(log_weights) + more).tolist()
-    assert sum(found) == len(log_weights) + more and min(found) >= 1
-    shares = [
-        sorted(log_weight - math.log(count) for log_weight, count in zip(log_weights, counts))
-        for counts in (found, wanted)
-    ]
-    assert shares[0] == pytest.approx(shares[1])
+@given(st.lists(st.tuples(st.floats(-9.0, 0.0), st.integers(1, 9)), min_size=1, max_size=8), st.integers(0, 30))
+def test_particles_go_to_the_text_with_most_weight_per_particle(texts: list[tuple[float, int]], more: int) -> None:
+    log_weights, most = np.array([one[0] for one in texts]), np.array([one[1] for one in texts])
+    for limits in (np.full(len(texts), 99), most):
+        wanted = [1] * len(texts)
+        for _ in range(min(more, int(limits.sum()) - len(texts))):
+            each = [
+                log_weight - math.log(count) if count < limit else -np.inf
+                for log_weight, count, limit in zip(log_weights, wanted, limits)
+            ]
+            wanted[each.index(max(each))] += 1
+        found = twisted_populations.divide_particles(log_weights, len(texts) + more, limits)
+        assert found.sum() == sum(wanted) and found.min() >= 1 and (found <= limits).all()
+        shares = [np.sort(log_weights - np.log(counts)) for counts in (found, wanted)]
+        assert shares[0] == pytest.approx(shares[1])
+    without = twisted_populations.divide_particles(log_weights, len(texts) + more)
+    assert without.sum() == len(texts) + more
+
+
+@pytest.mark.parametrize("particles", [2, 5])
+def test_ended_texts_keep_their_sum_and_leave_their_particles_to_others(particles: int) -> None:
+    """All that can end is known before any choice, so a model that knows no other text leaves nothing to chance in the
+    sum; the critic is asked about kept texts only."""
+    case = regular("endings", TWO, "a*", 9, seed=4)
+    judged = 0
+    for seed in range(10):
+        asked = list[str]()
+
+        def critic(text: str) -> float:
+            asked.append(text)  # noqa: B023
+            return 0.0
+
+        trie, table = fresh(case)
+        rng = np.random.default_rng(seed)
+        population = grow_twisted_population(trie, particles, settings_of(case, critic=critic), Values(table), rng)
+        assert population.log_z == pytest.approx(math.log(case.z), abs=1e-12)
+        assert len({tuple(node.tokens) for node in population.nodes}) == particles
+        assert len(asked) == len(set(asked))
+        judged += len(asked)
+    assert 10 * particles <= judged < 10 * len(case.law())
 
 
 @pytest.mark.parametrize("expected", [0.0, -1.0, -9.0])
@@ -298,7 +340,7 @@ def test_values_of_a_regular_language_and_a_markov_model_become_exact() -> None:
 def test_draws_use_the_table_and_keep_it() -> None:
     case = cases()["traps"]
     drop_table(case.constraint)
-    options: dict[str, Any] = {"n": 12, "max_tokens": case.max_tokens, "particles": 2}
+    options: dict[str, Any] = {"n": 12, "max_tokens": case.max_tokens, "particles": 1}
     first = smc.draw_smc(case.lm, case.constraint, rng=np.random.default_rng(0), **options)
     kept = case.constraint.learned[ValueTable]
     assert kept.populations >= 12 and len(kept.numbers) > 3
