@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import LimitError
 from ..kernels import layout as at
-from ..kernels.entry_points import advance_token, make_keyless
+from ..kernels.entry_points import advance_by_each, make_keyless
 from ..program.least_costs import NEVER, LeastCosts
 from .matcher import Matcher
 from .set_costs import SetCosts
@@ -68,25 +69,25 @@ def abstract_state(matcher: Matcher) -> AbstractState:
     return matcher._retry_evicted(lambda state_cache: _states_of(state_cache).state(matcher._set))
 
 
-def abstract_states_after(matcher: Matcher, tokens: NDArray[Any]) -> list[AbstractState | None]:
-    """Return the abstract state after each of some tokens, which are not end tokens; None for a token that is refused,
-    or cannot be followed within the limits.
+def abstract_states_after(matcher: Matcher, tokens: NDArray[Any]) -> tuple[list[AbstractState | None], NDArray[Any]]:
+    """Return the abstract states after some tokens (int64 [n]), which are not end tokens: each once, and the index of
+    that of each token (int64 [n]). None is for tokens that are refused, or cannot be followed within the limits.
 
     While an undeclared name is being spelled, its letters are ignored, as every spelling is a set of its own. A token
     that ends the name is followed with them: the name may be one that is declared, or was written before.
     """
-    numbers = tokens.tolist()
 
-    def follow(state_cache: StateCache) -> list[AbstractState | None]:
+    def follow(state_cache: StateCache) -> tuple[list[AbstractState | None], NDArray[Any]]:
         states, start = _states_of(state_cache), matcher._set
-        origin, address = states.without_name(start), state_cache.address
-        found: list[AbstractState | None] = []
-        for token in numbers:
-            after = advance_token(address, origin, token)
-            if after < 0 or (origin != start and not states.is_spelling(after)):
-                after = _step(matcher, state_cache, token)
-            found.append(states.state(after) if after > 0 else None)
-        return found
+        origin, sets = states.without_name(start), np.empty(len(tokens), np.int64)
+        advance_by_each(state_cache.address, origin, np.ascontiguousarray(tokens), sets)
+        distinct, places = np.unique(sets, return_inverse=True)
+        exact = [after < 0 or (origin != start and not states.is_spelling(after)) for after in distinct.tolist()]
+        if any(exact):
+            for index in np.flatnonzero(np.array(exact)[places]).tolist():
+                sets[index] = _step(matcher, state_cache, int(tokens[index]))
+            distinct, places = np.unique(sets, return_inverse=True)
+        return [states.state(after) if after > 0 else None for after in distinct.tolist()], places
 
     return matcher._retry_evicted(follow)
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import layout as at
-from ..kernels.entry_points import advance_bytes, advance_token, make_keyless
+from ..kernels.entry_points import advance_by_each, advance_bytes, make_keyless
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
@@ -53,7 +53,8 @@ def free_states_after(matcher: Matcher, tokens: NDArray[np.integer]) -> NDArray[
 
     def find(state_cache: StateCache) -> NDArray[np.int64]:
         keyless, address = _find_keyless(matcher, state_cache), state_cache.address
-        states = np.array([advance_token(address, keyless, token) for token in tokens.tolist()], np.int64)
+        states = np.empty(len(tokens), np.int64)
+        advance_by_each(address, keyless, np.ascontiguousarray(tokens, np.int64), states)
         for state in np.unique(states).tolist():
             if state <= 0 or not _is_free(state_cache, state):
                 states[states == state] = 0

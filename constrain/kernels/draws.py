@@ -207,20 +207,20 @@ def find_token(row: Any, mask: Any, sums: Any, uniform: Any) -> Any:
     return token
 
 
-@entry([float64(_row(t), types.int32[::1], float64[::1], types.int64) for t in (float32, float64)])
-def remove_token(row: Any, mask: Any, sums: Any, token: Any) -> Any:
-    """Remove a token from a mask and its `sums`, of which its word and group are recomputed. Return the new total."""
-    words, word = len(mask), token >> 5
-    mask[word] &= ~(1 << (token & 31))
-    added = 0.0
-    for lane in range(min(32, len(row) - 32 * word)):
-        added += compute_mass(row[np.uintp(32 * word + lane)], mask[word], lane)
-    sums[word] = added
-    first = word // GROUP * GROUP
-    group_sum = 0.0
-    for at in range(first, min(first + GROUP, words)):
-        group_sum += sums[at]
-    sums[words + word // GROUP] = group_sum
+@entry([float64(_row(t), types.int32[::1], float64[::1], types.int64[::1]) for t in (float32, float64)])
+def remove_tokens(row: Any, mask: Any, sums: Any, tokens: Any) -> Any:
+    """Remove tokens from a mask, and recompute the sums of their words and groups. Return the new total."""
+    words = len(mask)
+    for i in range(len(tokens)):
+        word, added = tokens[i] >> 5, 0.0
+        mask[word] &= ~(1 << (tokens[i] & 31))
+        for lane in range(min(32, len(row) - 32 * word)):
+            added += compute_mass(row[np.uintp(32 * word + lane)], mask[word], lane)
+        sums[word] = added
+        group, added = word // GROUP, 0.0
+        for at in range(GROUP * group, min(GROUP * (group + 1), words)):
+            added += sums[at]
+        sums[words + group] = added
     total = 0.0
     for group in range(words, len(sums)):
         total += sums[group]

@@ -48,6 +48,7 @@ step_set: Callable[[int, int, int], int] = find_function("sets.step_set")
 compute_step: Callable[[int, int, int], int] = find_function("sets.compute_step")
 make_keyless: Callable[[int, int], int] = find_function("sets.make_keyless")
 advance_token: Callable[[int, int, int], int] = find_function("token_steps.advance_token")
+advance_by_each: Callable[[int, int, Array, Array], int] = find_function("token_steps.advance_by_each")  # int64, int64
 advance_bytes: Callable[[int, int, Array], int] = find_function("token_steps.advance_bytes")  # uint8
 fill_mask: Callable[[int, int, int], int] = find_function("masks.fill_mask")
 write_mask: Callable[[int, int, Array], int] = find_function("masks.write_mask")  # int32
@@ -83,7 +84,7 @@ apply_masks: Callable[[int, int, int, int, int, int, int, int, int, int, int], i
 )
 sum_masses: Callable[[Array, Array, Array], float] = find_function("draws.sum_masses")
 find_token: Callable[[Array, Array, Array, float], int] = find_function("draws.find_token")
-remove_token: Callable[[Array, Array, Array, int], float] = find_function("draws.remove_token")
+remove_tokens: Callable[[Array, Array, Array, Array], float] = find_function("draws.remove_tokens")
 list_tokens: Callable[[Array, Array], int] = find_function("draws.list_tokens")
 list_above: Callable[[Array, Any, Array], int] = find_function("draws.list_above")
 

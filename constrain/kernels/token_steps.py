@@ -42,6 +42,14 @@ def advance_token(c: Any, s: Any, token: Any) -> Any:
     return s
 
 
+@entry("int64(int64, int64, int64[::1], int64[::1])")
+def advance_by_each(c: Any, s: Any, tokens: Any, sets: Any) -> Any:
+    """Write what `advance_token` returns for set s and each of some tokens to `sets`. Return 0."""
+    for i in range(len(tokens)):
+        sets[i] = advance_token(c, s, tokens[i])
+    return 0
+
+
 @entry("int64(int64, int64, uint8[::1])")
 def advance_bytes(c: Any, s: Any, text: Any) -> Any:
     """Return the set after set s and the bytes of `text`: its id, -1, or -2 - i if byte i is refused."""

@@ -242,7 +242,7 @@ class ExponentialRace:
             self._split_pool()
             return
         token, now = entry_points.find_token(self._logs, self._mask, self._sums, self.rng.random()), self._pool_clock
-        self._pool = entry_points.remove_token(self._logs, self._mask, self._sums, token)
+        self._pool = entry_points.remove_tokens(self._logs, self._mask, self._sums, np.array([token]))
         self._restart_pool_clock(now)
         mass, at = math.exp(self._logs[token]), self._at
         if at and (at == len(self._clocks) or now < self._clocks[at]):  # reuse the slot of the last token taken

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.abstract_states import AbstractState, abstract_state, abstract_states_after
+from ..engine.abstract_states import abstract_state, abstract_states_after
 from .core.language_model import check_mass
 from .core.results import log_sum
 from .core.token_masses import Masses, draw_index, enumerate_tokens
@@ -211,16 +211,14 @@ def count_repeats(node: ParticleNode) -> dict[int, int]:
 def _follow(node: ParticleNode, tokens: Ints, numbers: StateNumbers, own: int) -> Ints:
     """Return the slot after each of some tokens; that of state `own` after a token without a state."""
     position = _inner(node.matcher)
-    states = abstract_states_after(position, tokens)
-    slots: dict[AbstractState | None, int] = {}
-    for state, token in zip(states, tokens.tolist()):
-        if state not in slots:
-            number = own if state is None else numbers.find(state)
-            if number < 0:
-                assert state is not None
-                number = numbers.add(state, (*position.tokens, token))
-            slots[state] = PACES * number
-    return np.array([slots[state] for state in states], np.int64)
+    states, places = abstract_states_after(position, tokens)
+    found = np.empty(len(states), np.int64)
+    for i, state in enumerate(states):
+        found[i] = own if state is None else numbers.find(state)
+        if state is not None and found[i] < 0:
+            found[i] = numbers.add(state, (*position.tokens, int(tokens[(places == i).argmax()])))
+    slots: Ints = PACES * found[places]
+    return slots
 
 
 def list_likely(masses: Masses, count: int) -> Ints:
@@ -229,11 +227,15 @@ def list_likely(masses: Masses, count: int) -> Ints:
     A likely token is in a word with much mass, so these are the likeliest ones but for ties of crowded words.
     """
     words = masses.likely_words(count)
-    bits = masses.mask[words][:, None] >> LANES & 1
-    tokens = (words[:, None] * 32 + LANES)[bits.astype(np.bool_)]
-    if len(tokens) <= count:
-        return tokens
-    return tokens[np.argpartition(-masses.row[tokens], count)[:count]]
+    allowed = (masses.mask[words][:, None] >> LANES & 1).astype(np.bool_)
+    tokens = words[:, None] * 32 + LANES
+    if len(words) >= count:  # Each word has a token as likely as this: those below are not among the likeliest.
+        logs = np.where(allowed, masses.row.take(tokens, mode="clip"), -np.inf)
+        allowed &= logs >= logs.max(axis=1).min()
+    likely: Ints = tokens[allowed]
+    if len(likely) <= count:
+        return likely
+    return likely[np.argpartition(-masses.row[likely], count)[:count]]
 
 
 def _inner(position: Any) -> Matcher:

@@ -97,9 +97,13 @@ def test_what_is_removed_is_as_if_it_had_never_been(given_: tuple[NDArray[Any], 
     row, mask = given_
     _, sums = summed(row, mask)
     tokens = np.flatnonzero(bits_of(mask, len(row)))
-    for token in rng.sample(tokens.tolist(), min(4, len(tokens))):
-        left = draws.remove_token(row, mask, sums, token)
-        assert not bits_of(mask, len(row))[token]
+    for count in (0, 1, 4):
+        chosen = np.array(rng.sample(tokens.tolist(), min(count, len(tokens))), np.int64)
+        wanted = bits_of(mask, len(row))
+        wanted[chosen] = False
+        left = draws.remove_tokens(row, mask, sums, chosen)
+        assert np.array_equal(bits_of(mask, len(row)), wanted)
+        tokens = np.setdiff1d(tokens, chosen)
         total, fresh = summed(row, mask)
         assert left == pytest.approx(total, rel=1e-6)
         assert sums == pytest.approx(fresh, rel=1e-6)
@@ -141,7 +145,7 @@ def test_sums_are_written_for_each_word_and_each_group_and_no_further(words: int
     assert draws.sum_masses(row, mask, sums) == 2 * words
     assert (sums[:words] == 2).all()
     assert sums[words:].tolist() == [2 * len(mask[at : at + draws.GROUP]) for at in range(0, words, draws.GROUP)]
-    assert draws.remove_token(row, mask, sums, 32 * words - 30) == 2 * words - 1
+    assert draws.remove_tokens(row, mask, sums, np.array([32 * words - 30])) == 2 * words - 1
     assert sums[words - 1] == 1 and sums[-1] == 2 * (words - draws.GROUP * (groups - 1)) - 1
     assert (memory[:10] == -7).all() and (memory[-10:] == -7).all()
 

@@ -15,6 +15,7 @@ from constrain.kernels import layout as at
 from constrain.kernels.leaf_masks import add_row
 from constrain.kernels.sets import make_keyless, step_set
 from constrain.kernels.token_steps import (
+    advance_by_each,
     advance_bytes,
     advance_token,
     queue_question,
@@ -72,6 +73,9 @@ def test_tokens_are_taken_byte_by_byte(name: str) -> None:
             cache.arrays[at.ROUTE][: len(token)] = list(token)
             assert cache.run(step_along_route, s, len(token)) == places[-1]
         assert cache.run(advance_token, s, len(TOKENS)) == at.DEAD  # the end token has no bytes
+        tokens, sets = np.arange(len(TOKENS) + 1), np.full(len(TOKENS) + 1, -7)
+        assert cache.run(advance_by_each, s, tokens, sets) == 0
+        assert sets.tolist() == [cache.run(advance_token, s, token) for token in tokens.tolist()]
         assert cache.run(advance_bytes, s, np.zeros(0, np.uint8)) == s == cache.run(step_along_route, s, 0)
 
 

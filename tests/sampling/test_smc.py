@@ -207,7 +207,7 @@ def test_one_population_is_a_weighted_set() -> None:
     sets = [smc.draw_smc(case.lm, case.constraint, n=24, rng=rng, max_tokens=case.max_tokens) for _ in range(60)]
     assert all(len(draws) == 24 for draws in sets)
     found = np.exp([draws.log_z for draws in sets])
-    assert abs(found.mean() - case.z) < 5 * found.std() / math.sqrt(len(found))
+    assert abs(found.mean() - case.z) < 5 * found.std() / math.sqrt(len(found)) + 1e-12
     picked = Counter(resampled(draws, rng) for draws in sets)
     assert total_variation(picked, case.exact()) < 0.35
 

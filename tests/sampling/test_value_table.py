@@ -98,8 +98,10 @@ def test_states_ahead_are_those_behind() -> None:
         matcher.advance_bytes(text)
         allowed = allowed_tokens(matcher.mask())
         allowed = allowed[~np.isin(allowed, BYTES.eos_ids)]
-        for token, state in zip(allowed.tolist(), abstract_states_after(matcher, allowed)):
-            after = matcher.fork()
+        states, places = abstract_states_after(matcher, allowed)
+        assert len(states) <= len(places) == len(allowed) and set(places.tolist()) == set(range(len(states)))
+        for token, place in zip(allowed.tolist(), places.tolist()):
+            after, state = matcher.fork(), states[place]
             after.advance(token)
             assert state is not None and state.key == abstract_state(after).key
             assert state.least == abstract_state(after).least
@@ -441,17 +443,20 @@ def test_what_earlier_calls_have_learned_counts_for_few_texts() -> None:
 # ---- the tokens that are followed ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("size", [3000, 20_011])  # fewer and more words than tokens that are followed
 @pytest.mark.parametrize("scale", [0.1, 1.0, 6.0])
-def test_the_rest_of_a_large_mask_is_exact(scale: float) -> None:
+def test_the_rest_of_a_large_mask_is_exact(scale: float, size: int) -> None:
     rng = np.random.default_rng(3)
-    logits = rng.normal(scale=scale, size=3000)
+    logits = rng.normal(scale=scale, size=size)
     row = logits - np.logaddexp.reduce(logits)
-    allowed = np.flatnonzero(rng.random(3000) < 0.7)
-    masses = Masses(row, mask_of(allowed, 3000))
+    allowed = np.flatnonzero(rng.random(size) < 0.7)
+    masses = Masses(row, mask_of(allowed, size))
     top = np.sort(list_likely(masses, FOLLOWED))
     assert len(set(top.tolist())) == FOLLOWED and set(top.tolist()) <= set(allowed.tolist())
     best = np.sort(row[allowed])[-16:]
     assert set(allowed[row[allowed] >= best[0]].tolist()) <= set(top.tolist()) or scale < 1
+    crowded = np.isin(allowed // 32, masses.likely_words(FOLLOWED))
+    assert np.sort(row[top]) == pytest.approx(np.sort(row[allowed[crowded]])[-FOLLOWED:])
     others = np.setdiff1d(allowed, top)
     rest = masses.without(top)
     assert rest.logmass == pytest.approx(np.logaddexp.reduce(row[others]))

@@ -83,9 +83,8 @@ class Masses:
         """Return the distribution over the mask without some tokens. Its mass is summed anew, not subtracted."""
         rest = Masses.__new__(Masses)
         rest.row, rest._row, rest._shift = self.row, self._row, self._shift
-        rest.mask, rest._sums, total = self.mask.copy(), self._sums.copy(), 0.0
-        for token in tokens.tolist():
-            total = entry_points.remove_token(self._row, rest.mask, rest._sums, token)
+        rest.mask, rest._sums = self.mask.copy(), self._sums.copy()
+        total = entry_points.remove_tokens(self._row, rest.mask, rest._sums, np.ascontiguousarray(tokens))
         if total < FAINT:
             return Masses(self.row, rest.mask)
         rest.logmass = math.log(total) + self._shift

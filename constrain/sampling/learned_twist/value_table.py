@@ -195,12 +195,13 @@ class Values:
     def of_slots(self, slots: Ints, left: int) -> Floats:
         """Return the log-value of each slot (int64 [n], also of those that are not in the table): float64 [n]."""
         column, known = self._column(left), self.table.slots
-        if not len(known):
-            return np.array([self._guess(slot, left, column) for slot in slots.tolist()])
-        index = np.minimum(known.searchsorted(slots), len(known) - 1)
-        out: Floats = column.logs[index]
-        for i in np.flatnonzero(known[index] != slots).tolist():
-            out[i] = self._guess(int(slots[i]), left, column)
+        distinct, places = np.unique(slots, return_inverse=True)
+        index = known.searchsorted(distinct)
+        logs = [
+            column.logs[i] if i < len(known) and known[i] == slot else self._guess(slot, left, column)
+            for i, slot in zip(index.tolist(), distinct.tolist())
+        ]
+        out: Floats = np.array(logs)[places]
         return out
 
     def of_pairs(self, slots: Ints, tokens: Ints, left: int) -> Floats:
