@@ -84,9 +84,10 @@ def estimate(
     sampler : str
         As in `sampling.draw`; "auto" is resolved once.
     n : int
-        Total number of draws.
+        Total number of draws; at least 2.
     batches : int
-        Calls among which the draws are divided, for samplers whose draws depend on each other; at least 2.
+        Calls among which the draws are divided, for samplers whose draws depend on each other; at least 2. With fewer
+        draws there are as many calls as draws.
     level : float
         Level of the confidence interval, between 0 and 1.
     rng : numpy.random.Generator
@@ -106,14 +107,14 @@ def estimate(
     Raises
     ------
     ValueError
-        If f returns a number that is not finite, or n and batches do not fit. Otherwise what the sampler raises.
+        If f returns a number that is not finite, or n or batches is less than 2. Otherwise what the sampler raises.
     """
     check_count("n", n)
     check_count("batches", batches)
     check_type("sampler", sampler, str, "the name of a sampler")
     _check_arguments(f, level)
-    if batches < 2 or n < batches:
-        raise ArgumentError(f"batches must be 2 or more and n at least as many, not {batches!r} and {n!r}")
+    if min(n, batches) < 2:
+        raise ArgumentError(f"a standard error needs 2 draws and 2 batches or more, not n={n!r} and batches={batches!r}")
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_type("scouts", scouts, (int, float), "a number of 0 or more")
     if not 0 <= scouts < math.inf:
@@ -162,6 +163,7 @@ def draw_units(
         return [draw(lm, constraint, sampler=sampler, n=n, **arguments)], "draws"
     if row.uses_trie:  # calls share what they learn: later ones are cheaper, and still unbiased
         arguments = {"trie": SuccessTrie(arguments["max_tokens"]), **arguments}
+    batches = min(batches, n)
     shares = [n // batches + (i < n % batches) for i in range(batches)]
     parts = [draw(lm, constraint, sampler=sampler, n=share, **arguments) for share in shares]
     return parts, "equal calls" if row.unit == "equal call" else "calls"

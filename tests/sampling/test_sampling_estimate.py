@@ -126,10 +126,18 @@ def test_it_says_when_an_error_is_not_to_be_believed(draws: Draws, f: object, re
 def test_what_is_no_number_is_refused() -> None:
     with pytest.raises(ValueError, match="not finite"):
         estimate_from(weighted(("a", 1.0)), lambda text: math.nan)
-    with pytest.raises(ValueError, match="batches"):
-        of(length, "exact", n=3)
+    with pytest.raises(ValueError, match="2 draws"):
+        of(length, "exact", n=1)
+    with pytest.raises(ValueError, match="2 batches"):
+        of(length, "exact", n=3, batches=1)
     with pytest.raises(ValueError, match="level"):
         estimate_from(weighted(("a", 1.0)), length, level=1.0)
+
+
+def test_few_draws_are_as_many_calls() -> None:
+    for sampler in ("exact", "masked"):
+        found = of(length, sampler, n=3)
+        assert math.isfinite(found.value) and found.low <= found.value <= found.high
 
 
 def test_students_quantiles() -> None:

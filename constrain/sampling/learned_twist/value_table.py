@@ -103,6 +103,10 @@ class ValueTable:
     populations: int = 0
     has_fallen_back: bool = False
 
+    def __repr__(self) -> str:
+        learned = f"{len(self.numbers)} states, {len(self.slots)} slots"
+        return f"ValueTable({learned}, learned from {self.populations} populations, {self.nbytes} bytes)"
+
     @property
     def nbytes(self) -> int:
         """Size in memory: that of the arrays, and an estimate of that of the states."""
