@@ -8,7 +8,6 @@ evicted: it is emptied and its `epoch` incremented, after which each Matcher rep
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice
 from threading import get_ident
 from typing import Any
 
@@ -354,7 +353,7 @@ class StateCache(GuardedSets):
         number, starts, known_starts = self._leaves_started, self.block.starts_view, self.table.starts
         if context[2 * at.STARTS + 1] > len(starts):
             starts = self.arrays[at.STARTS].data
-        for key in islice(self.program.leaf_keys(number), len(starts) - number):
+        for key in self.program.leaf_keys(number)[: len(starts) - number]:
             state = known_starts.get(key)
             if state is not None:
                 starts[number] = state

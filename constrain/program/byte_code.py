@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Collection, Iterator, Set
+from collections.abc import Callable, Collection, Set
 from itertools import accumulate, islice
 from typing import Any, TypeAlias
 
@@ -276,9 +276,9 @@ class ByteCode(ABC):
             self._leaf_numbers[key] = number
         return number
 
-    def leaf_keys(self, first: int) -> Iterator[LeafKey]:
+    def leaf_keys(self, first: int) -> list[LeafKey]:
         """Return the keys of the leaves from number `first` on, in order."""
-        return islice(self._leaf_numbers, first, None)
+        return list(self._leaf_numbers)[first:]  # a copy made at once: another thread may be adding leaves
 
     def parser(self, parser: Parser) -> int:
         """Return the address of the block of a parser, which is appended on first use."""

@@ -9,7 +9,7 @@ stored code is then a prefix of the new code, and existing sets of configuration
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -115,8 +115,8 @@ class RestoredProgram(Program):
         self.ensure_grammar()
         return getattr(self, name)
 
-    def leaf_keys(self, first: int) -> Iterator[LeafKey]:
-        return ((language.key, mode) for language, mode in self.leaves[first:])
+    def leaf_keys(self, first: int) -> list[LeafKey]:
+        return [(language.key, mode) for language, mode in self.leaves[first:]]
 
     def ensure_grammar(self) -> None:
         """Create the Grammar and link the stored rules again. Raise the errors of the front end and of linking."""

@@ -114,7 +114,7 @@ def estimate(
     check_type("sampler", sampler, str, "the name of a sampler")
     _check_arguments(f, level)
     if min(n, batches) < 2:
-        raise ArgumentError(f"a standard error needs 2 draws and 2 batches or more, not n={n!r} and batches={batches!r}")
+        raise ArgumentError(f"a standard error needs 2 draws and 2 batches or more, not {n!r} and {batches!r}")
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_type("scouts", scouts, (int, float), "a number of 0 or more")
     if not 0 <= scouts < math.inf:

@@ -45,6 +45,16 @@ def link_all(schema: Any, style: Style) -> list[int]:
     return program.words.tolist()
 
 
+def test_leaves_may_be_added_while_their_keys_are_read() -> None:
+    """By another thread: a thread that uses what was linked holds no lock."""
+    program = compile(BYTES, schema={"enum": ["a", "b"]}).program
+    program.leaf(Dfa.from_strings(["x"]), 0)
+    keys = program.leaf_keys(0)
+    for number, _ in enumerate(keys):
+        program.leaf(Dfa.from_strings([f"x{number}"]), 0)
+    assert program.leaf_keys(0)[: len(keys)] == keys and len(program.leaf_keys(len(keys))) == len(keys)
+
+
 @pytest.mark.parametrize("style", STYLES, ids=repr)
 @given(values=st.lists(VALUES, min_size=1, max_size=4))
 def test_shared_code_is_that_of_each_program(style: Style, values: list[Any]) -> None:
