@@ -70,8 +70,9 @@ def abstract_state(matcher: Matcher) -> AbstractState:
 
 
 def abstract_states_after(matcher: Matcher, tokens: NDArray[Any]) -> tuple[list[AbstractState | None], NDArray[Any]]:
-    """Return the abstract states after some tokens (int64 [n]), which are not end tokens: each once, and the index of
-    that of each token (int64 [n]). None is for tokens that are refused, or cannot be followed within the limits.
+    """Return the abstract states of the sets after some tokens (int64 [n]), none of them an end token, and for each
+    token the index of its state (int64 [n]). Different sets may have one state. None is for tokens that are refused, or
+    cannot be followed within the limits.
 
     While an undeclared name is being spelled, its letters are ignored, as every spelling is a set of its own. A token
     that ends the name is followed with them: the name may be one that is declared, or was written before.

@@ -7,8 +7,9 @@ With psi > 0 any values that are fixed before the population starts, and p the m
                                                                           that is allowed
     choose ua with probability pi, and let w(ua) = w(u) p(a | u) / pi
 
-Texts that may end here need no row of the model any more: each goes on to the ended ones, with w(u) p(end | u), and is
-no candidate. Of the ended ones as many are kept as there are particles, in proportion to w, so their sum is unchanged.
+Every text that may end is ended with certainty, with the weight w(u) p(end | u), and needs no row of the model any
+more, so the end is no candidate. Of the ended texts as many are kept as there are particles, with probabilities in
+proportion to w, so that the sum of their weights is unchanged.
 
 If few of the texts that go on hold the weight w B, all of their candidates compete without replacement: pi =
 min(1, c s), with c such that pi sums to the number of particles. Else the particles are divided among the texts, at
