@@ -156,10 +156,9 @@ def explain_keywords(function: F) -> F:
         if len(arguments) > len(by_place):
             known = [one.name for one in by_place if one.name != "self"]
             more = len(arguments) - len(by_place) + len(known)
-            return (
-                f"{name}() takes {' and '.join(known)} by position, and got {more} arguments: "
-                f"give the others by name, such as {next(iter(names.difference(known)), known[-1])}="
-            )
+            others = [one.name for one in takes if one not in by_place]
+            cure = f": give the others by name, such as {others[0]}=" if others else ""
+            return f"{name}() takes {' and '.join(known) or 'no arguments'} by position, and got {more} arguments{cure}"
         for place, one in needed:
             if place >= len(arguments) and one not in keywords:
                 return f"{name}() needs {one}: give {EXAMPLES[one]}"

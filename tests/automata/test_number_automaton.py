@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from fractions import Fraction
 from random import Random
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from constrain.automata.numerals.decimals import CHUNK, count_significant
 from constrain.automata.numerals.number_automaton import NumberAutomaton
 from constrain.automata.numerals.number_interval import NumberInterval
 from constrain.automata.numerals.number_language import NumberLanguage
@@ -222,3 +224,12 @@ def test_long_numbers() -> None:
         state = follow(automaton, text)
         assert (None if state is None else automaton.accepts(state)) == (wanted if state is not None else None)
         assert (state is None) == (wanted is None)
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=4), st.integers(0, 3 * CHUNK), st.integers(1, 3 * CHUNK))
+def test_significant_digits_of_long_integers(parts: list[int], zeros: int, distance: int) -> None:
+    value = 0
+    for part in parts:
+        value = value * 10**distance + part
+    digits = "".join(map(str, Decimal(value).as_tuple().digits)).rstrip("0")
+    assert count_significant(value * 10**zeros) == len(digits)

@@ -422,6 +422,27 @@ def test_a_type_error_of_the_function_itself_is_left_as_it_is() -> None:
     assert caught.value.__context__ is None
 
 
+def test_too_many_arguments_by_position() -> None:
+    class Made:
+        @explain_keywords
+        def bare(self) -> None: ...
+
+        @explain_keywords
+        def named(self, *, first: int = 0, second: int = 0) -> None: ...
+
+        @explain_keywords
+        def placed(self, first: int = 0) -> None: ...
+
+    for call, message in {
+        Made().bare: r"bare\(\) takes no arguments by position, and got 1 arguments$",
+        Made().named: r"named\(\) takes no arguments by position, and got 1 arguments: .* such as first=$",
+    }.items():
+        with pytest.raises(TypeError, match=message):
+            unchecked(call)(1)
+    with pytest.raises(TypeError, match=r"placed\(\) takes first by position, and got 2 arguments$"):
+        unchecked(Made().placed)(1, 2)
+
+
 # ---- names of models ---------------------------------------------------------------------------------------------
 
 

@@ -10,9 +10,11 @@ from ...base.errors import LimitError
 from ...base.json_documents import LONG, MOST_DIGITS
 from ...base.work import memoize_work
 
-__all__ = ["Divisor", "as_decimal", "lcm_of", "split_position"]
+__all__ = ["Divisor", "as_decimal", "count_significant", "lcm_of", "split_position"]
 
 FIVES = 5**32
+CHUNK = 4000
+"""Digits that are written at a time: Python refuses to write an int of more than 4,300 by default."""
 
 
 def as_decimal(value: Fraction) -> tuple[int, int]:
@@ -50,6 +52,18 @@ def lcm_of(values: Iterable[Fraction]) -> Fraction:
     for value in values:
         numerator, denominator = lcm(numerator, value.numerator), gcd(denominator, value.denominator)
     return Fraction(numerator, denominator or 1)
+
+
+def count_significant(value: int) -> int:
+    """Return the number of decimal digits of a positive int of any length, without zeros at its end."""
+    parts = list[int]()
+    while value >= 10**CHUNK:
+        value, part = divmod(value, 10**CHUNK)
+        if part or parts:
+            parts.append(part)
+    if not parts:
+        return len(str(value).rstrip("0"))
+    return len(str(value)) + CHUNK * (len(parts) - 1) + len(str(parts[0]).zfill(CHUNK).rstrip("0"))
 
 
 def split_position(value: Fraction) -> tuple[int, str]:

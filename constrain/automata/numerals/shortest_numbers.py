@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
+from .decimals import count_significant
 from .number_reader import NumberReader
 from .number_states import DIGITS, FRACTION, INTEGER, POINT, ZERO, Mantissa
 
@@ -61,8 +62,7 @@ def _least_digits(reader: NumberReader, state: Mantissa, position: int, what: in
     found = search.find_member(*place, reader.grid(state, position))
     if found is None:
         return None
-    spelled = str(found[0]).rstrip("0")
-    low, high = 0, max(len(spelled) - state.read, 0)
+    low, high = 0, max(count_significant(found[0]) - state.read, 0)
     while low < high:
         middle = (low + high) // 2
         if search.find_member(*place, position - state.read - middle) is None:

@@ -319,6 +319,17 @@ def test_numbers_at_the_limit_work() -> None:
         to_grammar(f'{{"const": {most}9}}')
 
 
+@pytest.mark.parametrize("text", ["3e003000", "0.31777E0003001", "3500" + "0" * 2_997, "3" + "0" * 3_000 + ".25"])
+def test_numbers_that_need_more_digits_than_python_writes(text: str) -> None:
+    """Members between the bounds have up to 6,001 digits, of which a text may leave out zeros at the end."""
+    schema = '{"multipleOf": 1e-3000, "minimum": 3e3000, "maximum": 4e3000}'
+    matcher = constrain.compile(BYTES, schema=schema, style=Style.any()).matcher()
+    for byte in text.encode():
+        assert matcher.allows(byte)
+        matcher.advance(byte)
+    assert matcher.is_complete
+
+
 # ---- messages ------------------------------------------------------------------------------------------------------
 
 LONG = "x" * 1_000_000
