@@ -26,7 +26,7 @@ from constrain.sampling.estimation import SCOUTS
 
 from ..options import build_parser
 from ..record import write_result
-from ..tables import build_table
+from ..tables import build_progress, build_table
 from .random_models import KINDS, StudiedModel, make_model
 from .verdicts import Verdict, format_verdict
 
@@ -131,8 +131,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     begin, console = process_time(), Console()
     runs: list[CoveredRun] = []
-    for number in range(options.models):
-        runs += study_model(make_model(1000 * options.seed + number), 1000 * options.seed + number, options.draws)
+    first = 1000 * options.seed
+    with build_progress(Console(stderr=True)) as progress:
+        for seed in progress.track(range(first, first + options.models), description="models"):
+            runs += study_model(make_model(seed), seed, options.draws)
     print_runs(console, runs)
     verdicts = judge_coverage(runs)
     facts = {"runs": [run._asdict() for run in runs], "verdicts": [verdict._asdict() for verdict in verdicts]}
