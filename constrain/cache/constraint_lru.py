@@ -66,12 +66,26 @@ class LRU(Generic[_T]):
         self._turns: OrderedDict[tuple[int, Hashable], None]  # the first one is measured next
         self._total = 0
         self._latest: tuple[int, Hashable] | None = None
+        self._is_updating = False  # also true after an update that an exception ended
         self._after_fork()
         os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:
         """Replace the lock, which a thread of the parent may hold, and recompute what it may have been updating."""
         self._lock = threading.Lock()
+        self._recompute()
+
+    def _begin_update(self) -> None:
+        """Begin an update. The lock is held.
+
+        An interrupt (KeyboardInterrupt) can end an update at any line, so what it left is recomputed before the next.
+        """
+        if self._is_updating:
+            self._recompute()
+        self._is_updating = True
+
+    def _recompute(self) -> None:
+        """Make everything agree with `_objects`."""
         self._sizes = {key: size for key, size in self._sizes.items() if key in self._objects}
         self._total = sum(self._sizes.values())
         self._turns = OrderedDict.fromkeys(self._objects)
@@ -96,10 +110,12 @@ class LRU(Generic[_T]):
             else:
                 self.hits += 1
             if cached is not None and self._latest != entry:
+                self._begin_update()
                 self._measure_some()
                 self._latest = entry
                 self._objects.move_to_end(entry)
                 self._evict()
+                self._is_updating = False
             return cached
 
     def put(self, key: Hashable, made: _T, held: int = 0) -> _T:
@@ -111,13 +127,15 @@ class LRU(Generic[_T]):
             return made
         entry = id(made.vocabulary), key
         with self._lock:
+            self._begin_update()
             self._measure_some()
+            self._held.setdefault(entry, held)  # first: it cannot be recomputed
             cached = self._objects.setdefault(entry, made)
             self._turns.setdefault(entry)
-            self._held.setdefault(entry, held)
             self._objects.move_to_end(entry)
             self._latest = entry
             self._evict()
+            self._is_updating = False
             return cached
 
     @contextmanager
@@ -131,18 +149,22 @@ class LRU(Generic[_T]):
             self.most, self.most_bytes = before
             if self.most:
                 with self._lock:
+                    self._begin_update()
                     self._evict()
+                    self._is_updating = False
             else:
                 self.clear()
 
     def clear(self) -> None:
         """Evict everything."""
         with self._lock:
+            self._begin_update()
             self._objects.clear()
             self._sizes.clear()
             self._held.clear()
             self._turns.clear()
             self._total, self._latest = 0, None
+            self._is_updating = False
 
     def _evict(self) -> None:
         """Evict what exceeds the bounds, but not the most recently used object. The lock is held."""

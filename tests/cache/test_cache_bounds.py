@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from constrain.cache.constraint_lru import LRU
+from tests.engine.test_interrupts import run_interrupted
 
 
 @dataclass
@@ -126,3 +127,29 @@ def test_the_object_in_use_keeps_its_state_caches() -> None:
         cache.put(item.name, item)
     assert cache.get("v", "b") is items[1]
     assert [item.bytes_used for item in items] == [10, 1_000]
+
+
+def test_an_interrupt_at_any_line_leaves_a_cache_that_works() -> None:
+    """Of an object that is cached, found, evicted or dropped: each of them is written to several dicts."""
+
+    def work(cache: LRU[Item]) -> None:
+        for name in "abcd":
+            cache.put(name, Item(name, bytes_used=60, least=30), held=5)
+        for name in "dcb":
+            cache.get("v", name)
+        cache.clear()
+        cache.put("e", Item("e"))
+
+    lines = run_interrupted(lambda: work(LRU(3, 150)), -1)
+    assert lines > 100
+    for place in range(1, lines + 1):
+        cache: LRU[Item] = LRU(3, 150)
+        run_interrupted(lambda one=cache: work(one), place)  # type: ignore[misc]
+        for name in "wxyz" * 2:
+            item = Item(name, bytes_used=20)
+            item = cache.get("v", name) or cache.put(name, item, held=5)
+            assert cache.get("v", name) is item
+            assert len(cache) <= 3
+        assert names(cache, "xyz") == "xyz", place
+        assert cache.get("v", "y") is not None
+        assert cache.bytes_used == 75, place
