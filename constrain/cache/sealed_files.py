@@ -60,10 +60,17 @@ def _hash(data: memoryview) -> bytes:
         for k in range(first, len(pieces), share):
             digests[k] = sha256(pieces[k]).digest()
 
-    helpers = [threading.Thread(target=hash_share, args=(first,)) for first in range(1, share)]
-    for one in helpers:
-        one.start()
-    hash_share(0)
+    helpers, own = list[threading.Thread](), [0]
+    for first in range(1, share):
+        helper = threading.Thread(target=hash_share, args=(first,))
+        try:
+            helper.start()
+        except RuntimeError:  # the system refuses the thread, or the process is ending
+            own.append(first)
+        else:
+            helpers.append(helper)
+    for first in own:
+        hash_share(first)
     for one in helpers:
         one.join()
     return b"".join(digests)

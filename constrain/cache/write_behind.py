@@ -64,10 +64,17 @@ class WriteBehind(Generic[_T]):
                     return
                 self._pending[path] = size, current
                 if not self._running:
-                    self._running = True
-                    start_new_thread(self._run, ())  # threading.Thread would wait until it has begun
+                    self._running = self._start()
 
         return enqueue
+
+    def _start(self) -> bool:
+        """Start the thread. Return False if that is refused: then all is written when the process ends."""
+        try:
+            start_new_thread(self._run, ())  # threading.Thread would wait until it has begun
+        except RuntimeError:  # by the system, or because the process is ending
+            return False
+        return True
 
     def _run(self) -> None:
         """Write until the queue is empty. One thread does so, since a write may wait long for a lock."""

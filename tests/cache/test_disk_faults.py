@@ -8,6 +8,7 @@ import resource
 import shutil
 import signal
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from constrain import Constraint, Vocabulary, compile, lark, warm_up
+from constrain.cache import sealed_files, write_behind
 from constrain.cache.cache_folder import VARIABLE, digest_code
 from constrain.cache.sealed_files import TEMPORARY, prune_folder, read_sealed, write_sealed
 from constrain.compilation.compile_caches import flush_caches, programs, recent
@@ -159,6 +161,26 @@ def test_a_store_that_cannot_be(
     monkeypatch.setenv(VARIABLE, named)
     monkeypatch.chdir(tmp_path)
     assert run_in_child(lambda: masks() == expected_masks, before=as_nobody)
+
+
+def test_a_process_that_may_not_start_threads(
+    store: Path, expected_masks: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All is computed, and written when the process ends."""
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(sealed_files, "PIECE", 1_000)
+    monkeypatch.setattr(sealed_files.os, "cpu_count", lambda: 4)
+    assert masks() == expected_masks
+    written = {name: (store / name).read_bytes() for name in list_names(store)}
+    assert {Path(name).suffix for name in written} == KINDS
+    shutil.rmtree(store)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(write_behind, "start_new_thread", refuse)
+    assert masks() == masks() == expected_masks
+    assert {name: (store / name).read_bytes() for name in list_names(store)} == written
 
 
 def test_deleted_while_running(store: Path, expected_masks: list[str]) -> None:

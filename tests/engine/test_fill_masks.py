@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from threading import get_ident
 
@@ -291,3 +292,22 @@ def test_matchers_of_other_threads_come_over(mixed_matchers: list[Matcher]) -> N
         assert (pool.submit(fill_masks, matchers, out.copy(), threads=2).result() == wanted).all()
     half = [*matchers[:60], *mixed_matchers[60:]]
     assert (fill_masks(half, out * 0, threads=3) == wanted).all()
+
+
+def test_a_process_that_may_not_start_threads(mixed_matchers: list[Matcher], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller does all, and nothing is left in an inbox that nobody reads."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    wanted = compute_masks_singly([matcher.fork() for matcher in mixed_matchers])
+    workers = worker_threads.WorkerThreads()
+    monkeypatch.setattr(worker_threads, "_workers", lambda: workers)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        for _ in range(2):
+            found = fill_masks(mixed_matchers, np.full(wanted.shape, -1, np.int32), threads=3)
+            assert (found == wanted).all()
+    assert workers.inbox.empty() and workers.count == 0
+    assert (fill_masks(mixed_matchers, found, threads=3) == wanted).all()
+    assert workers.count == 2

@@ -54,11 +54,15 @@ class WorkerThreads:
         self.count = 0
 
     def at_least(self, count: int) -> None:
-        """Start threads until there are `count`."""
+        """Start threads until there are `count`, or as many as the process may have."""
         with self.lock:
             while self.count < count:
+                thread = threading.Thread(target=self.work, name=f"constrain-{self.count + 1}", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # the system refuses the thread, or the process is ending
+                    return
                 self.count += 1
-                threading.Thread(target=self.work, name=f"constrain-{self.count}", daemon=True).start()
 
     def work(self) -> None:
         """Help with incoming jobs, forever."""
@@ -79,7 +83,7 @@ def run_together(tasks: Sequence[Task]) -> None:
     """Run all tasks, concurrently if cores are free. Once all have finished, raise an exception if one of them did."""
     workers, job = _workers(), WorkerJob(tasks)
     workers.at_least(len(tasks) - 1)
-    for _ in tasks[1:]:
+    for _ in range(min(len(tasks) - 1, workers.count)):
         workers.inbox.put(job)
     failed: BaseException | None = None
     count = 0
