@@ -434,7 +434,7 @@ class Matcher(MatcherPosition):
         after = self._retry_evicted(lambda state_cache: self._set_after(state_cache, octets))
         if after < 0:
             position = -2 - after
-            raise TokenRefused(f"Byte {position} of {text[: position + 1][-24:]!r} is refused.", position=position)
+            raise TokenRefused(f"Byte {position} of {octets[: position + 1][-24:]!r} is refused.", position=position)
         try:
             self._accepted.append(octets, self._set)
             self._set = after

@@ -19,6 +19,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
+from math import inf
+from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.errors import ArgumentError, ConstrainError, describe_value
@@ -99,12 +101,15 @@ def prepare_matchers(matchers: Iterable[MatcherPosition], is_over: Callable[[], 
 
 
 def check_seconds(seconds: float) -> float:
-    """Return a number of seconds. Raise TypeError or ArgumentError unless it is one from 0 on."""
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+    """Return a number of seconds as a float. Raise TypeError or ArgumentError unless it is one from 0 on."""
+    if isinstance(seconds, bool) or not isinstance(seconds, Real):  # also a scalar of numpy
         raise TypeError(f"seconds is {describe_value(seconds)}: give a number, such as 0.002")
     if not seconds >= 0:
-        raise ArgumentError(f"seconds is {seconds}: give a number from 0 on")
-    return seconds
+        raise ArgumentError(f"seconds is {describe_value(seconds)}: give a number from 0 on")
+    try:
+        return float(seconds)
+    except OverflowError:  # of an int
+        return inf
 
 
 class PreparedParts:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from collections import UserList, deque
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -126,3 +129,23 @@ def test_wrong_arguments_change_nothing() -> None:
         advance_all(matchers, [97, 1 << 70])
     assert [matcher.tokens for matcher in matchers] == [[], []]
     advance_all([], [])
+
+
+@pytest.mark.parametrize("sequence", [list, tuple, deque, UserList])
+def test_a_refused_token_changes_no_matcher_of_any_sequence(sequence: Callable[..., Any]) -> None:
+    constraint = compile(Vocabulary.bytes(), regex="ab*")
+    matchers = [constraint.matcher() for _ in range(3)]
+    with pytest.raises(TokenRefused, match="Matcher 2 of 3"):
+        advance_all(sequence(matchers), [97, 97, 98])
+    assert [matcher.text for matcher in matchers] == [b""] * 3
+    advance_all(sequence(matchers), [97] * 3)
+    assert [matcher.text for matcher in matchers] == [b"a"] * 3
+
+
+@pytest.mark.parametrize("kind", ["<u8", ">u8"])
+def test_a_token_beyond_int64_is_not_called_negative(kind: str) -> None:
+    matcher = compile(Vocabulary.bytes(), regex="ab*").matcher()
+    advance_all([matcher], np.array([97], kind))
+    with pytest.raises(TokenRefused, match="signed integer of 64 bits"):
+        advance_all([matcher], np.array([2**64 - 1], kind))
+    assert matcher.text == b"a"

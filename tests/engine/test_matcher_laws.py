@@ -12,7 +12,7 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from constrain.base.errors import TokenRefused
-from constrain.compilation.constraint_compiler import compile_grammar
+from constrain.compilation.constraint_compiler import compile, compile_grammar
 from constrain.engine.constraint import Constraint
 from constrain.engine.matcher import Matcher
 from constrain.grammar.nodes import Grammar, Literal
@@ -158,3 +158,14 @@ def test_numbers_that_are_no_tokens_are_refused() -> None:
             matcher.advance(token)
     matcher.advance(np.int64(97))  # type: ignore[arg-type]
     assert matcher.tokens == [97] and type(matcher.tokens[0]) is int
+
+
+@pytest.mark.parametrize(
+    "text", [b'"xy', bytearray(b'"xy'), memoryview(b'"xy'), memoryview(np.frombuffer(b'"xy?', "i4"))]
+)
+def test_a_refused_byte_is_named_with_the_bytes_before_it(text: bytes) -> None:
+    matcher = compile(Vocabulary.bytes(), schema={"const": "xz"}).matcher()
+    with pytest.raises(TokenRefused, match="Byte 2 of b'\"xy' is refused") as caught:
+        matcher.advance_bytes(text)
+    assert caught.value.position == 2
+    assert matcher.text == b""

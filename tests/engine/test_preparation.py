@@ -6,6 +6,7 @@ import gc
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -203,10 +204,12 @@ def test_time_is_a_bound_and_zero_prepares_nothing() -> None:
     assert len(matcher.constraint.program.links) == links
     assert matcher.prepare(3600) is False
     assert len(matcher.constraint.program.links) > links
+    for enough in (10**400, float("inf"), np.float32(0.5), np.int64(1), Fraction(1, 2)):
+        assert matcher.prepare(enough) is False  # type: ignore[arg-type]
     for seconds in ("1", None, True):
         with pytest.raises(TypeError, match="seconds"):
             matcher.prepare(seconds)  # type: ignore[arg-type]
-    for wrong in (-1, float("nan")):
+    for wrong in (-1, -(10**5000), float("nan"), np.float32(-1)):
         with pytest.raises(ValueError, match="seconds"):
             matcher.prepare(wrong)
 

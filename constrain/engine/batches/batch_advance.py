@@ -58,8 +58,8 @@ def advance_all(matchers: Sequence[Matcher], tokens: Any) -> None:
             matchers[done].advance(numbers[done])
             done += 1
     except ConstrainError as error:
-        for matcher in reversed(matchers[:done]):
-            matcher.rollback()
+        for index in reversed(range(done)):
+            matchers[index].rollback()
         if isinstance(error, TokenRefused):
             raise TokenRefused(f"Matcher {done} of {last}: {error.cause}", hint=error.hint) from error
         raise
@@ -72,9 +72,11 @@ def _list_tokens(tokens: Any) -> array[int]:
         listed = as_numpy(tokens)
         if listed.ndim != 1 or listed.dtype.kind not in "iu":
             raise TypeError(f"tokens is {listed.dtype}{list(listed.shape)}: {wanted}")
-        numbers = array("q")
-        numbers.frombytes(listed.astype(np.int64).tobytes())
-        return numbers
+        if listed.dtype.kind == "i" or listed.itemsize < 8:
+            numbers = array("q")
+            numbers.frombytes(listed.astype(np.int64).tobytes())
+            return numbers
+        tokens = listed.tolist()  # which may be beyond int64
     try:
         is_listed = isinstance(tokens, Sequence) and not isinstance(tokens, (str, bytes, bytearray, memoryview))
         if is_listed and bool not in set(map(type, tokens)):
@@ -82,5 +84,5 @@ def _list_tokens(tokens: Any) -> array[int]:
     except TypeError:
         pass
     except OverflowError:
-        raise TokenRefused("A token is beyond 64 bits, and no vocabulary has it.") from None
+        raise TokenRefused("A token is beyond a signed integer of 64 bits, and no vocabulary has it.") from None
     raise TypeError(f"tokens is {describe_value(tokens)}: {wanted}")
