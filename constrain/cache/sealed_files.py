@@ -112,7 +112,8 @@ def write_sealed(
 @lru_cache(16)
 def _warn(folder: Path) -> None:
     """Log, once per folder, that it is not used."""
-    logging.getLogger("constrain").warning("%s is not used as a cache: it must belong to you and `chmod go-w`", folder)
+    reason = "it must belong to you and `chmod go-w`" if os.path.isdir(folder) else "it is not a folder"
+    logging.getLogger("constrain").warning("%s is not used as a cache: %s", folder, reason)
 
 
 def replace_file(

@@ -254,3 +254,23 @@ def test_abandoned_temporary_files_go(folder: Path, age: float) -> None:
     touch(folder, {f"{TEMPORARY}1-x": age, f"{TEMPORARY}2-y": 5})
     prune_folder(folder, ".x", 9, 1 << 20)
     assert list_names(folder) == {f"{TEMPORARY}2-y"}
+
+
+@pytest.mark.parametrize("kind", ["file", "pipe", "loop", "others may write"])
+def test_the_reason_why_a_folder_is_not_used_is_logged_once(
+    tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "store"
+    if kind == "file":
+        folder.write_bytes(b"")
+    elif kind == "pipe":
+        os.mkfifo(folder)
+    elif kind == "loop":
+        folder.symlink_to(folder)
+    else:
+        folder.mkdir()
+        folder.chmod(0o777)
+    for _ in range(2):
+        assert not write_sealed(folder / "one", KEY, [CONTENT])
+    reason = "it must belong to you and `chmod go-w`" if kind == "others may write" else "it is not a folder"
+    assert caplog.messages == [f"{folder} is not used as a cache: {reason}"]
