@@ -52,6 +52,8 @@ LEAST_GROWTH = 4
 MOST_ITEMS = 1 << 17
 """Most positions of a program that one closure may reach, which takes about 10 ms."""
 MOST_STEPS = 1 << 30
+MOST_RESTARTS = 3
+"""New mask tables that one eviction tries: another thread may have filled one meanwhile."""
 SPARES = 4
 
 
@@ -72,6 +74,7 @@ class StateCache(GuardedSets):
     _is_block_reusable = False
     _uniqueness: UniquenessMemo | None = None
     _table_budget: WorkBudget | None = None  # of one step, for states of numbers, made when one is missing
+    _restarts = 0  # calls of `reset` that are running: one within another where a table is full at the start
     _step_bytes = 0  # of text that the current step consumes
 
     def __init__(self, program: Program, vocabulary: Vocabulary, limits: Limits, epoch: int = -1) -> None:
@@ -110,10 +113,25 @@ class StateCache(GuardedSets):
         self.arrays[at.HEAD][at.EPOCH] = self.epoch
 
     def reset(self) -> None:
-        """Evict everything and restart with the current mask table of the vocabulary."""
-        self.table = find_mask_table(self.vocabulary)
-        self.block.initial_context[2 * at.TABLE :] = self.table.context[2 * at.TABLE :]
-        self._clear()
+        """Evict everything and restart with the current mask table of the vocabulary.
+
+        Raise LimitError if the set before any text does not fit into new tables either.
+        """
+        if self._restarts == MOST_RESTARTS:
+            raise LimitError(
+                "The automata at the start of this constraint do not fit into one mask table of its vocabulary.",
+                hint="Simplify its patterns, or the bounds and multiples of its numbers.",
+            )
+        self._restarts += 1
+        try:
+            self.table = find_mask_table(self.vocabulary)
+            self.block.initial_context[2 * at.TABLE :] = self.table.context[2 * at.TABLE :]
+            self._clear()
+        except BaseException:  # `start` is not valid
+            self.lose()
+            raise
+        finally:
+            self._restarts -= 1
 
     def _clear(self) -> None:
         """Make the state cache empty, and find the set before any text."""

@@ -205,3 +205,27 @@ def test_dropping_frees_what_no_matcher_uses(schema: dict[str, Any]) -> None:
     assert block() is not None
     del matcher
     assert block() is None
+
+
+def test_a_start_that_no_mask_table_can_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new table is full again at once, and so would be the next one."""
+    vocabulary, start, full = Vocabulary.bytes(), MaskTable.start, [True]
+
+    def fill(table: MaskTable, *leaf: Any) -> int:
+        if full[0]:
+            raise mask_table.TableFull
+        return start(table, *leaf)
+
+    monkeypatch.setattr(MaskTable, "start", fill)
+    constraint = compile(vocabulary, regex="[a-k]+x")
+    with pytest.raises(LimitError, match="do not fit into one mask table"):
+        constraint.matcher()
+    full[0] = False
+    matcher = constraint.matcher()
+    wanted = matcher.mask().tobytes()
+    full[0] = True
+    del vocabulary.__dict__["mask_table"]
+    with pytest.raises(LimitError, match="do not fit into one mask table"):
+        constraint.state_cache().reset()
+    full[0] = False
+    assert matcher.mask().tobytes() == constraint.matcher().mask().tobytes() == wanted
