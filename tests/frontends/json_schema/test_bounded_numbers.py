@@ -9,7 +9,7 @@ from math import inf
 import pytest
 from hypothesis import given, strategies as st
 
-from constrain import LimitError
+from constrain import LimitError, Style, Vocabulary, compile
 from constrain.automata.dfa import Dfa
 from constrain.automata.numerals.number_interval import NumberInterval
 from constrain.base.work import work_budget
@@ -72,3 +72,18 @@ def test_more_digits_than_states_are_too_many() -> None:
     assert build_bounded_dfa(small, False, 0, lambda side: (10**30, 10**30), 300) == Dfa.from_table(
         tabulate_numbers(small, None, False, 0, None, 300)
     )
+
+
+@pytest.mark.parametrize("schema", [
+    {"type": "number", "minimum": 1e300, "multipleOf": 2.647e-12},
+    {"type": "number", "maximum": -1e300, "multipleOf": 9.9991e-19},
+])  # fmt: skip
+def test_a_bound_may_be_beyond_the_floats_in_multiples(schema: dict[str, object]) -> None:
+    """Its index is then an int that no float can hold, beside the infinity of the other bound."""
+    with pytest.raises(LimitError, match="states"):
+        compile(Vocabulary.bytes(), schema=schema)
+    text = compile(Vocabulary.bytes(), schema=schema, style=Style.any()).matcher().shortest_completion()
+    assert text is not None
+    value = Fraction(text.decode())
+    assert (value / Fraction(repr(schema["multipleOf"]))).denominator == 1
+    assert value >= 10**300 if "minimum" in schema else value <= -(10**300)

@@ -348,7 +348,7 @@ def _list_small_set(numbers: NumberInterval, residues: int) -> list[Fraction] | 
     if numbers.multiple is None or residues < MANY_RESIDUES:
         return None
     first, last = _index_range(numbers, numbers.multiple)
-    if last - first >= min(MOST_MEMBERS, residues):
+    if last >= first + min(MOST_MEMBERS, residues):  # not last - first: an int may be too large to be less infinity
         return None
     values = (index * numbers.multiple for index in range(int(first), int(last) + 1))
     return [value for value in values if numbers.contains(value)]
