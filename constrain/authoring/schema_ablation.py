@@ -20,7 +20,7 @@ from typing import Any, Literal
 from ..base.errors import ConstrainError, TokenRefused, shorten_text
 from ..base.json_documents import References, parse_json
 from ..base.options import Limits, Style
-from ..base.work import work_budget
+from ..base.work import confine_budgets, work_budget
 from ..compilation.constraint_compiler import compile_grammar
 from ..engine.constraint import Constraint
 from ..forms.source_grammar import read_source
@@ -251,6 +251,7 @@ class _Search:
             {uri: remove_paths(document, by_document.get(uri, [])) for uri, document in self.documents.items()}, style
         )
 
+    @confine_budgets
     def try_documents(self, documents: Mapping[str, Any], style: Style) -> bool:
         """Compile documents and return whether the text is allowed; it is not if they cannot be compiled."""
         if self.compilations >= MOST_COMPILATIONS:

@@ -6,7 +6,8 @@
 Work is counted, never timed, so the same input gives the same answer on every machine and on every run. A unit is about
 a microsecond of Python on one core and at most about 200 bytes of memory: a transition of an automaton by a class of
 characters, a symbol of an expanded rule, a case of a union. The budget is a context variable (`contextvars`), so
-threads do not share one, and it need not be passed through every call.
+threads do not share one, and it need not be passed through every call. Functions that begin one where none may be
+active are decorated with `confine_budgets`.
 
 A cached result must cost the same on a hit as on a miss; otherwise a source that compiles in a warm process could fail
 in a cold one. `memoize_work` is an LRU cache that charges each result to a budget, once. It forgets everything when its
@@ -16,13 +17,14 @@ results took MOST_UNITS in all, since their number alone does not bound the memo
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Set
-from contextvars import ContextVar, Token
+from contextvars import ContextVar, Token, copy_context
 from functools import lru_cache, wraps
 from typing import Any, NamedTuple, TypeVar, cast
 
 from .errors import LimitError
 
-__all__ = ["WorkBudget", "active_budget", "check_work", "memoize_work", "spend_work", "use_budget", "work_budget"]
+__all__ = ["WorkBudget", "active_budget", "check_work", "confine_budgets", "memoize_work", "spend_work", "use_budget",
+           "work_budget"]  # fmt: skip
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -133,6 +135,20 @@ class use_budget:
         _current.reset(self._token)
 
 
+def confine_budgets(function: _F) -> _F:
+    """Decorate a function so that no budget that begins in a call of it outlives the call.
+
+    An interrupt (KeyboardInterrupt) can come at the end of `__enter__` or just before the first line of `__exit__`, and
+    the budget of the block would stay active for ever. So the call runs in a copy of the context.
+    """
+
+    @wraps(function)
+    def confined(*arguments: Any, **keywords: Any) -> Any:
+        return copy_context().run(function, *arguments, **keywords)
+
+    return cast(_F, confined)
+
+
 def spend_work(units: int, construction: str) -> None:
     """Charge the active budget. Without one, do nothing.
 
@@ -217,7 +233,7 @@ def memoize_work(maxsize: int) -> Callable[[_F], _F]:
         def cached(*arguments: Hashable) -> Any:
             budget = _current.get()
             if budget is None:
-                return measured(*arguments)[0]
+                return copy_context().run(measured, *arguments)[0]  # as `confine_budgets` does
             before = budget.spent
             value, cost = measured(*arguments)
             if not (budget.paid.issuperset(cost.keys) if cost.keys else cost.key in budget.paid):

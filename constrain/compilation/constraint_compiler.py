@@ -21,7 +21,7 @@ from ..base.errors import check_type, describe_value, shorten_text
 from ..base.json_documents import MOST_DIGITS, LoadedDocument, References, plain_document
 from ..base.keyword_names import explain_keywords
 from ..base.options import Limits, Style
-from ..base.work import WorkBudget, work_budget
+from ..base.work import WorkBudget, confine_budgets, work_budget
 from ..cache.source_keys import cache_key, copy_source
 from ..engine.constraint import Constraint
 from ..forms.form import Form, count_characters
@@ -184,10 +184,7 @@ def compile(
         return cached
     if TYPE_CHECKING:  # checked above
         assert isinstance(vocabulary, Vocabulary)
-    with work_budget(limits.work) as budget:
-        program, messages, is_large = _make_program(vocabulary, key, source, style, references, limits, budget)
-        if is_large:
-            program.link_at_once(budget)
+    program, messages = _make_linked_program(vocabulary, key, source, style, references, limits)
     if messages:
         warn_of_schema(messages)
     describe = None if isinstance(grammar, Grammar) else partial(_describe_source, source, style, references)
@@ -195,6 +192,18 @@ def compile(
     if key is None or not recent.most:
         return constraint
     return cast(Constraint, recent.put(key, constraint, HELD * _source_length(key)))
+
+
+@confine_budgets
+def _make_linked_program(
+    vocabulary: Vocabulary, key: Hashable, source: dict[str, Any], style: Style, references: References, limits: Limits
+) -> tuple[Program, tuple[str, ...]]:
+    """Return the program of a source, with all rules linked if it is large, and the warnings about it."""
+    with work_budget(limits.work) as budget:
+        program, messages, is_large = _make_program(vocabulary, key, source, style, references, limits, budget)
+        if is_large:
+            program.link_at_once(budget)
+    return program, messages
 
 
 USUAL_CLASSES = Vocabulary, Style, Limits

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.errors import TokenRefused
 from ..base.options import Limits
-from ..base.work import work_budget
+from ..base.work import confine_budgets, work_budget
 from ..engine.constraint import Constraint
 from .alignment import EDIT, Alignment
 from .character_graph import CharacterGraph
@@ -54,6 +54,7 @@ class Repair:
         return self.distance == self.at_least
 
 
+@confine_budgets
 def repair_text(text: str, constraint: Constraint, most_nodes: int = MOST_NODES, work: int = Limits().work) -> Repair:
     """Return the valid text that takes the fewest edits of characters.
 

@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from ..base.errors import LimitError
-from ..base.work import WorkBudget, work_budget
+from ..base.work import WorkBudget, confine_budgets, work_budget
 from ..kernels import entry_points, layout as at
 from ..program.least_costs import NEVER, LeastCosts
 from .set_costs import SetCosts
@@ -103,10 +103,8 @@ class CompletionSearch(SetCosts):
         refused = self._refused.get((start, limit))
         if refused is not None:  # with the results that the first search has cached, this one could go further
             raise refused.restate()
-        program, work = self.state_cache.program, self.state_cache.work
         try:
-            with work_budget(work // STEP_SHARE, work, program.paid):
-                path = self._search(start, limit)
+            path = self._search_in_share(start, limit)
         except LimitError as error:
             error.is_of_source = start == self.state_cache.start
             self._refused[start, limit] = error.restate()
@@ -138,6 +136,13 @@ class CompletionSearch(SetCosts):
         """Return whether a completion of `rest` bytes is kept for a set."""
         known = self._found.get(number)
         return known is not None and len(known[0]) - known[1] == rest
+
+    @confine_budgets
+    def _search_in_share(self, start: int, limit: int | None) -> tuple[list[int], bytes] | None:
+        """Do `_search` within a share of `Limits.work`."""
+        work = self.state_cache.work
+        with work_budget(work // STEP_SHARE, work, self.state_cache.program.paid):
+            return self._search(start, limit)
 
     def _search(self, start: int, limit: int | None) -> tuple[list[int], bytes] | None:
         """Search for a completion from a set; see `complete`. Return the sets that were visited, and the completion.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..base.errors import ConstrainError, LimitError
 from ..base.fork_safety import fork_handlers
 from ..base.options import Limits
-from ..base.work import WorkBudget, active_budget, use_budget
+from ..base.work import WorkBudget, active_budget, confine_budgets, use_budget
 from ..kernels import layout as at
 from ..kernels.entry_points import address_of, rehash_table, start_set
 from ..program.least_costs import LeastCosts
@@ -275,6 +275,7 @@ class StateCache(GuardedSets):
             self.reset()
             raise StateCacheEvicted from None
 
+    @confine_budgets
     def _extend_table(self, status: int, argument: int) -> None:
         """Serve a request for the start, the transitions or the row of a leaf state."""
         budget = self._table_budget

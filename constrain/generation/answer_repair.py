@@ -17,7 +17,7 @@ from typing import Any, cast
 from ..base.errors import ArgumentError, ConstrainError, check_count, check_type
 from ..base.json_documents import References
 from ..base.options import Limits, Style
-from ..base.work import spend_work, work_budget
+from ..base.work import confine_budgets, spend_work, work_budget
 from ..compilation.constraint_compiler import compile_grammar
 from ..correction.edits import Edit, count_edits
 from ..correction.text_repair import MOST_NODES, Repair, is_valid, repair_text
@@ -114,9 +114,15 @@ def repair(
             model, sketch, tokenizer=tokenizer, style=style, registry=registry,
             base_uri=base_uri, limits=limits, max_tokens=max_tokens, temperature=0, **request.given,
         )  # fmt: skip
-        with work_budget(limits.work):
-            found = compare_texts(text, cast(Generation[Any], written).text)
+        found = _compare_texts(text, cast(Generation[Any], written).text, limits)
     return replace(found, value=request.value(found.text))
+
+
+@confine_budgets
+def _compare_texts(text: str, written: str, limits: Limits) -> Repair:
+    """Do `compare_texts` within `Limits.work`."""
+    with work_budget(limits.work):
+        return compare_texts(text, written)
 
 
 def check_text(text: str) -> None:

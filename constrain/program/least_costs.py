@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from ..automata.numerals.number_automaton import NumberAutomaton
 from ..automata.numerals.number_language import NumberLanguage
-from ..base.work import spend_work, work_budget
+from ..base.work import confine_budgets, spend_work, work_budget
 from ..kernels import layout as at
 from .byte_code import ByteCode
 from .code_reading import list_following
@@ -95,6 +95,7 @@ class LeastCosts:
 
     # ---- reading the code ------------------------------------------------------------------------------------
 
+    @confine_budgets
     def ensure(self, cell: int, pc: int = 0) -> None:
         """Read rules, breadth first from `cell`, until its least length (or that from `pc` on) is known.
 

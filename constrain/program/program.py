@@ -21,7 +21,7 @@ from itertools import count
 import numpy as np
 
 from ..base.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError
-from ..base.work import WorkBudget, active_budget, spend_work, work_budget
+from ..base.work import WorkBudget, active_budget, confine_budgets, spend_work, work_budget
 from ..grammar.nodes import Grammar, Node, Object, Rule, Sequence
 from ..kernels.entry_points import address_of, list_near_calls, publish_word
 from .byte_code import Bind, ByteCode
@@ -74,11 +74,16 @@ class Program(ByteCode):
                 self._link(cell)
                 return
             try:
-                with work_budget(self.work // STEP_SHARE, self.work, self.paid):
-                    self._link(cell)
+                self._link_alone(cell)
             except LimitError as error:
                 self._refused[cell] = error.restate()
                 raise
+
+    @confine_budgets
+    def _link_alone(self, cell: int) -> None:
+        """Link a rule within a budget of its own. The caller holds the lock."""
+        with work_budget(self.work // STEP_SHARE, self.work, self.paid):
+            self._link(cell)
 
     def _link(self, cell: int) -> None:
         """Link a rule within the active budget. The caller holds the lock."""
@@ -111,6 +116,7 @@ class Program(ByteCode):
                         self.link(referenced[0])
             self.is_started = True
 
+    @confine_budgets
     def link_following(self, cells: Iterable[int], ahead: int) -> None:
         """Link rules, with those that they begin with, and breadth first up to `ahead` more among those first
         referenced by them.
@@ -148,6 +154,7 @@ class Program(ByteCode):
                     self._link(near)
                     pending.append(near)
 
+    @confine_budgets
     def try_link(self, cell: int, units: int) -> int:
         """Link the rule of a cell ahead of its use, if that takes at most `units` of work. Return the units spent.
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..automata.dfa import Dfa
 from ..automata.numerals.number_language import NumberLanguage
-from ..base.work import UNLIMITED, work_budget
+from ..base.work import UNLIMITED, confine_budgets, work_budget
 from ..grammar.nodes import Grammar
 from ..kernels import layout as at
 from .byte_code import Bind, Leaf, LeafKey
@@ -118,6 +118,7 @@ class RestoredProgram(Program):
     def leaf_keys(self, first: int) -> list[LeafKey]:
         return [(language.key, mode) for language, mode in self.leaves[first:]]
 
+    @confine_budgets
     def ensure_grammar(self) -> None:
         """Create the Grammar and link the stored rules again. Raise the errors of the front end and of linking."""
         with self.lock:

@@ -17,7 +17,7 @@ from ..base.errors import ArgumentError, SchemaError, check_choice, check_type, 
 from ..base.json_documents import References, load_document, nests_deeper, plain_document
 from ..base.keyword_names import explain_keywords
 from ..base.options import Limits, Style
-from ..base.work import work_budget
+from ..base.work import confine_budgets, work_budget
 from ..forms.source_readers import as_schema, find_schema_warnings, warn_of_schema
 from ..frontends.json_schema.core.fresh_stack import run_on_fresh_stack, run_with_stack
 from ..frontends.json_schema.reading.keywords import keywords_of_draft, list_annotations
@@ -54,11 +54,15 @@ class InstanceValidator:
         self.references = References(registry, base_uri)
         self.document = load_document(as_schema(schema), limits)
         self._is_deep = nests_deeper(self.document, DEEP)
-        with work_budget(limits.work):
-            self._parser = self._run(
-                self._is_deep, UnsharedSchemaParser, self.document, self.references, Style(formats=formats), limits
-            )
+        self._parser = self._read_schema(Style(formats=formats))
 
+    @confine_budgets
+    def _read_schema(self, style: Style) -> UnsharedSchemaParser:
+        """Return the parser of the schema, which has read all of it."""
+        with work_budget(self.limits.work):
+            return self._run(self._is_deep, UnsharedSchemaParser, self.document, self.references, style, self.limits)
+
+    @confine_budgets
     def check_value(self, value: Any) -> tuple[Violation, ...]:
         """Return the violations of a Python value."""
         if isinstance(value, (bytes, bytearray, memoryview)):
@@ -73,6 +77,7 @@ class InstanceValidator:
             items = build_tree(plain)
             return tuple(violation for violation, _ in self._judge(items, nests_deeper(plain, DEEP)))
 
+    @confine_budgets
     def check_text(self, text: str | bytes) -> tuple[Violation, ...]:
         """Return the violations of a JSON text, with lines and columns."""
         with work_budget(self.limits.work):

@@ -17,6 +17,8 @@ import pytest
 
 import constrain
 from constrain import Constraint, Limits, Matcher, Vocabulary, compile, lark
+from constrain.base.work import _current, active_budget, memoize_work, spend_work, use_budget, work_budget
+from constrain.compilation.compile_caches import recent
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in a finalizer
 
@@ -171,3 +173,62 @@ def test_no_memory_leaves_no_wrong_mask(monkeypatch: pytest.MonkeyPatch) -> None
             except MemoryError:
                 assert constraint.state_cache() is not matcher._state_cache
     assert masks(matcher, text) == wanted
+
+
+@memoize_work(1)
+def build_cached(units: int) -> int:
+    """A cached construction outside a compile."""
+    spend_work(units, "a test")
+    return units
+
+
+BUDGET_CALLS = {
+    method.__code__
+    for method in (work_budget.__enter__, work_budget.__exit__, use_budget.__enter__, use_budget.__exit__)
+}
+BUDGETED: dict[str, Callable[[], object]] = {
+    "schema": lambda: walk(make({"schema": OBJECT}).matcher(), SCENES["object"][1]),
+    "lark": lambda: walk(make(SCENES["lark"][0]).matcher(), SCENES["lark"][1]),
+    "prepared": lambda: make({"schema": OBJECT}).matcher().prepare(1),
+    "cached": lambda: (build_cached.cache_clear(), build_cached(1)),  # type: ignore[attr-defined]
+    "validated text": lambda: constrain.validate(OBJECT, text='{"name": 1}'),
+    "validated value": lambda: constrain.validate(OBJECT, {"name": 1}),
+}
+
+
+def run_interrupted_at_budget(work: Callable[[], object], at: int) -> int:
+    """Run something, interrupted at the n-th call or return of what begins or ends a budget: how many there were."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal count
+        if frame.f_code not in BUDGET_CALLS:
+            return None
+        count += event in ("call", "return")
+        if event in ("call", "return") and count == at:
+            raise KeyboardInterrupt
+        return trace
+
+    recent.clear()
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    except KeyboardInterrupt:
+        assert count >= at
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("work", BUDGETED.values(), ids=BUDGETED)
+def test_no_budget_outlives_its_block(work: Callable[[], object]) -> None:
+    """Otherwise all later constructions of the thread would draw on it, until they are refused."""
+    run_interrupted_at_budget(work, -1)
+    number = run_interrupted_at_budget(work, -1)
+    assert number >= 4
+    for at in range(1, number + 1, max(1, number // 60)):
+        run_interrupted_at_budget(work, at)
+        left = active_budget()
+        _current.set(None)
+        assert left is None, at

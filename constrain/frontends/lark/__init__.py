@@ -17,7 +17,7 @@ import numpy as np
 
 from ...base.errors import GrammarError, UnsatisfiableError, UnsupportedError, shorten_text
 from ...base.options import Limits
-from ...base.work import work_budget
+from ...base.work import confine_budgets, work_budget
 from ...grammar.nodes import Grammar, Parsed
 from ...lalr import lalr_tables
 from ...lalr.epsilon_cycles import find_epsilon_cycle
@@ -122,6 +122,7 @@ def to_grammar(
     return Grammar(Parsed(parser), {})
 
 
+@confine_budgets
 def to_parser(
     text: str,
     *,

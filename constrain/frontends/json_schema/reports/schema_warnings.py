@@ -10,7 +10,7 @@ from typing import Any
 from ....base.errors import SchemaWarning
 from ....base.json_documents import LoadedDocument
 from ....base.options import Limits, Style
-from ....base.work import work_budget
+from ....base.work import confine_budgets, work_budget
 from ....grammar.nodes import Grammar
 from ..emission.schema_pipeline import emit_plain_document
 from ..reading.document_inspection import inspect_document
@@ -21,6 +21,7 @@ __all__ = ["list_schema_warnings", "make_plain_grammar", "warn_of_schema"]
 PACKAGE = __name__.partition(".")[0]
 
 
+@confine_budgets
 def list_schema_warnings(
     schema: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits
 ) -> tuple[str, ...]:
