@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import ArgumentError, check_count, describe_value
+from .core.numeric_functions import read_number
 from .core.results import Draws
 
 if TYPE_CHECKING:
@@ -103,16 +104,6 @@ def call_critic(critic: Critic, text: str) -> Any:
             f"the critic failed on {text[-60:]!r}: {error.__class__.__name__}: {error}",
             hint="A critic must return a number for every text: catch its exceptions.",
         ) from error
-
-
-def read_number(value: Any) -> float:
-    """Return a number, also of numpy or torch, as a float; NaN if it is something else."""
-    if isinstance(value, (str, bytes, bytearray)):
-        return math.nan
-    try:
-        return float(value)
-    except (TypeError, ValueError, RuntimeError):  # RuntimeError: a tensor of several elements
-        return math.nan
 
 
 def as_guide(critic: Any) -> Guide:

@@ -33,6 +33,7 @@ from ..base.errors import ArgumentError, check_count, check_type, describe_value
 from .core.estimates import Estimate
 from .core.interval_statistics import estimate_degrees, student_quantile
 from .core.language_model import LanguageModel
+from .core.numeric_functions import call_function, read_number
 from .core.results import Draws, effective_size
 from .core.sampler_arguments import check_common_arguments
 from .core.weight_statistics import LARGEST
@@ -128,7 +129,7 @@ def estimate(
         choice = choose_sampler(lm, constraint, rng=rng, max_tokens=max_tokens)
         sampler, arguments = choice.sampler, {**arguments, **choice.options}
     explored = None if critic is not None else record_model(lm, constraint, sampler, max_tokens, arguments)
-    f = None if f is None else cache(f)
+    f = None if f is None else check_results(f)
     model = lm if explored is None else explored
     parts, kind = draw_units(model, constraint, sampler, n, batches, arguments)
     if kind == "equal calls" and (f is None or (critic is not None and SAMPLERS[sampler].critic == "weight")):
@@ -212,7 +213,7 @@ def estimate_from(draws: Draws, f: Function | None = None, *, level: float = 0.9
     """
     check_type("draws", draws, Draws, "give what sampling.draw returned")
     _check_arguments(f, level)
-    f = None if f is None else cache(f)
+    f = None if f is None else check_results(f)
     estimated = _compute_estimate([draws], f, "draws", level)
     if "bound" not in draws.stats and not draws.exact:  # made by hand: nothing is known, and nothing is said
         return estimated
@@ -228,6 +229,19 @@ def _check_arguments(f: object, level: float) -> None:
         raise ArgumentError(f"level must be between 0 and 1, not {level!r}")
 
 
+def check_results(f: Function) -> Function:
+    """Return f with a cache. It raises ArgumentError where f fails or returns something else than a finite number."""
+
+    @cache
+    def checked(text: str) -> Any:
+        value = call_function("f", f, text)
+        if not math.isfinite(read_number(value)):
+            raise ArgumentError(f"f({text[-60:]!r}) is {describe_value(value)}: give finite numbers")
+        return value
+
+    return checked
+
+
 def _compute_estimate(parts: list[Draws], f: Function | None, kind: str, level: float) -> Estimate:
     """Compute the estimate. kind: what a unit is, "draws", "calls" or "equal calls"."""
     logs = np.concatenate([np.append(part.log_weights, np.full(part.unfinished, -np.inf)) for part in parts])
@@ -238,7 +252,7 @@ def _compute_estimate(parts: list[Draws], f: Function | None, kind: str, level: 
     if top == -np.inf:
         undefined = -math.inf if f is None else math.nan
         return Estimate(
-            undefined, math.nan, undefined, undefined, 0.0, n, trusted=False, reason="all draws have weight zero"
+            undefined, math.nan, -math.inf, math.inf, 0.0, n, trusted=False, reason="all draws have weight zero"
         )
     weights = np.exp(equalise_weights(logs) if kind == "equal calls" else logs - top)
     if kind == "draws":
@@ -296,8 +310,6 @@ def _evaluate_function(draws: Draws, f: Function | None) -> tuple[Floats, bool]:
             cached[one.text] = f(one.text)
     event = all(isinstance(value, (bool, np.bool_)) for value in cached.values())
     numbers = {text: float(value) for text, value in cached.items()}
-    if not all(math.isfinite(value) for value in numbers.values()):
-        raise ArgumentError("f gave a value that is not finite")
     results = [numbers.get(one.text, 0.0) if one.log_weight > -np.inf else 0.0 for one in draws]
     return np.array(results + [0.0] * draws.unfinished), event
 

@@ -128,12 +128,13 @@ def judge_estimate(
     else:
         low, high = max(low, known.low), min(high, known.high)
     value, error = estimated.value, estimated.error
+    gap = knowledge.gap if estimated.distinct else knowledge.bounds.gap  # values learned from no text say nothing
     if math.isfinite(low) and math.isfinite(high):
         half = (high - low) / 2
         value, error = min(max(value, low), high), half if alone or math.isnan(error) else min(error, half)
     return replace(
         estimated, value=value, error=error, low=low, high=high, trusted=not reasons,
-        reason=reasons[0] if reasons else "", gap=knowledge.gap, bracket=knowledge.bounds.bracket,
+        reason=reasons[0] if reasons else "", gap=gap, bracket=knowledge.bounds.bracket,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from bench.faithful.coverage import LEVEL, TRUSTED, count_runs, judge_coverage, make_event, study_model
 from bench.faithful.random_models import KINDS, make_model
+from constrain import compile as compile_constraint
 from constrain.sampling import SAMPLERS, draw, estimate, estimate_from
 from constrain.sampling.core.interval_statistics import binomial_interval
 from constrain.sampling.core.masked_sampling import Proposal
@@ -18,6 +19,7 @@ from constrain.sampling.core.mass_bounds import LARGEST_GAP
 from constrain.sampling.particles import Masked
 from constrain.sampling.pimh import bound_start_bias
 from constrain.sampling.trusted_intervals import FEWEST_EFFECTIVE, MISSED
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests.markov_factory import cases
 
 
@@ -265,3 +267,23 @@ def test_critics_leave_nothing_known() -> None:
         max_tokens=case.max_tokens,
     )  # fmt: skip
     assert not found.trusted and "critic" in found.reason
+
+
+@pytest.mark.parametrize("sampler", ["masked", "asap", "smc"])
+def test_draws_that_all_failed_do_not_make_z_zero(sampler: str) -> None:
+    """Texts must end in `c`, which no draw reaches: log Z is not known to be minus infinity."""
+    vocabulary = Vocabulary.from_tokens([b"a", b"c", None], eos_ids=[2])
+    constraint = compile_constraint(vocabulary, regex="(a|c)*c")
+    rows = np.log([1 - 2e-9, 1e-9, 1e-9])
+
+    class Reluctant:
+        def next_logprobs(self, prefixes: list[list[int]]) -> np.ndarray:
+            return np.tile(rows, (len(prefixes), 1))
+
+    found = estimate(
+        Reluctant(), constraint, sampler=sampler, n=10, max_tokens=40, scouts=0, rng=np.random.default_rng(1)
+    )
+    truth = math.log(1e-9) * 2 + math.log(39)  # c and the end token, after 0 to 38 other tokens
+    assert not found.trusted
+    assert found.low <= truth <= found.high
+    assert found.value > -math.inf or found.gap == math.inf

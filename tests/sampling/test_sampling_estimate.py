@@ -123,9 +123,19 @@ def test_it_says_when_an_error_is_not_to_be_believed(draws: Draws, f: object, re
     assert reason in found.reason
 
 
+@pytest.mark.parametrize("f", [None, length])
+def test_draws_without_weight_leave_everything_possible(f: Any) -> None:
+    found = estimate_from(weighted(*[("a", 0.0)] * 30), f)
+    assert (found.low, found.high, found.trusted) == (-math.inf, math.inf, False)
+
+
 def test_what_is_no_number_is_refused() -> None:
-    with pytest.raises(ValueError, match="not finite"):
-        estimate_from(weighted(("a", 1.0)), lambda text: math.nan)
+    for wrong, words in (
+        (lambda text: math.nan, "nan: give finite"), (lambda text: None, "None"), (lambda text: "1", "'1'"),
+        (lambda text: 1 // 0, "ZeroDivisionError"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"^f.*'a'.*{words}"):
+            estimate_from(weighted(("a", 1.0)), wrong)
     with pytest.raises(ValueError, match="2 draws"):
         of(length, "exact", n=1)
     with pytest.raises(ValueError, match="2 batches"):
