@@ -15,8 +15,8 @@ from itertools import count
 
 import numpy as np
 
-from ..base.errors import ArgumentError
 from ..sampling import LanguageModel
+from ..sampling.core.numeric_functions import compute_number
 from ..search.hypotheses import Searchable, check_search_arguments
 from ..search.search_results import FoundAnswer, FoundAnswers
 from .decision_options import AStarDecoding
@@ -64,9 +64,7 @@ def decide_by_astar(
     space, number = open_space(lm, constraint, max_tokens), count()
 
     def value(text: Branch) -> float:
-        score = 0.0 if options.score is None else float(options.score(text.text))
-        if np.isnan(score) or score == np.inf:
-            raise ArgumentError(f"the score of {text.text[-60:]!r} is {score}: it is a number below infinity")
+        score = 0.0 if options.score is None else compute_number("the score", options.score, text.text)
         return text.logprob + options.weight * score
 
     first = start_branch(space)

@@ -16,6 +16,7 @@ import numpy as np
 from ..base.errors import LimitError
 from ..sampling import LanguageModel, draw
 from ..sampling.checkers import BothCheckers
+from ..sampling.core.numeric_functions import compute_number
 from ..sampling.core.results import log_sum
 from ..search.hypotheses import Searchable, check_search_arguments
 from ..search.search_results import FoundAnswer, FoundAnswers, FoundTokens
@@ -73,7 +74,10 @@ def decide_by_risk(
         spellings[one.text].add(FoundTokens(one.tokens, (one.logprob,)))
     answers = []
     for text, found in spellings.items():
-        score = sum(weight * utility(text, other) for other, weight in shares.items())
+        score = sum(
+            weight * compute_number("the utility", utility, text, other, finite=True)
+            for other, weight in shares.items()
+        )
         likely = tuple(sorted(found, key=lambda tokens: -tokens.logprob))
         total = log_sum(np.array([tokens.logprob for tokens in likely]))
         answers.append(FoundAnswer(text, total, score, likely))

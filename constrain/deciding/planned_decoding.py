@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..base.errors import ArgumentError
 from ..sampling import LanguageModel
+from ..sampling.core.numeric_functions import compute_number
 from ..search.candidate_order import top_falling
 from ..search.hypotheses import Candidate, Searchable, SearchSpace, check_search_arguments
 from ..search.search_results import FoundAnswer, FoundAnswers
@@ -142,8 +142,6 @@ def expand_node(space: SearchSpace, node: PlanNode, branches: int) -> None:
 def reward_text(ended: Branch, options: PlanningGuided, answers: dict[str, FoundAnswer]) -> float:
     """Return the reward of a complete text, and add it to the answers the first time."""
     if ended.text not in answers:
-        reward = float(options.reward(ended.text))
-        if not math.isfinite(reward):
-            raise ArgumentError(f"the reward of {ended.text[:60]!r} is {reward}: it is a finite number")
+        reward = compute_number("the reward", options.reward, ended.text, finite=True)
         answers[ended.text] = FoundAnswer(ended.text, ended.logprob, reward, (ended.found,))
     return answers[ended.text].score

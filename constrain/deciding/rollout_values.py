@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.errors import ConstrainError
 from ..sampling import LanguageModel
+from ..sampling.core.numeric_functions import compute_number
 from ..sampling.core.results import log_sum
 from ..sampling.critics import Critic
 from ..search.hypotheses import Candidate, Searchable, SearchSpace
@@ -63,7 +64,7 @@ class RolloutValue:
             return self.floor
         rng = np.random.default_rng([self.seed, *text.encode()])
         found = continue_branches(self.space, [start] * self.rollouts, self.space.max_tokens, rng)
-        values = [float(self.score(one.text)) for one in found if one.end is not None]
+        values = [compute_number("the score", self.score, one.text) for one in found if one.end is not None]
         mean = log_sum(np.array(values, np.float64)) - math.log(self.rollouts)
         return max(mean, self.floor)
 

@@ -338,6 +338,28 @@ def test_wrong_options_are_named() -> None:
             make()
 
 
+@pytest.mark.parametrize("result", [None, "1", math.nan, ZeroDivisionError()])
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("utility", lambda given: MinimumBayesRisk(utility=lambda text, other: given())),
+        ("score", lambda given: AStarDecoding(score=lambda text: given())),
+        ("reward", lambda given: PlanningGuided(reward=lambda text: given())),
+    ],
+)
+def test_functions_that_return_no_number_are_named_with_their_text(name: str, rule: Any, result: Any) -> None:
+    model = WrittenModel({"a": 0.5, "b": 0.5})
+
+    def given() -> Any:
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    words = "failed on '.'.*: ZeroDivisionError" if isinstance(result, Exception) else f"of '.'.* is {result!r}"
+    with pytest.raises(ArgumentError, match=f"^the {name} {words}"):
+        deciding.decide_answers(model, model.texts, rule(given), n=1, rng=np.random.default_rng(1), max_tokens=4)
+
+
 def test_names_stand_for_rules_with_their_defaults() -> None:
     assert deciding.find_decision(None) is None
     for name, kind in deciding.DECISIONS.items():
