@@ -18,7 +18,7 @@ import numpy as np
 from ..base.errors import LimitError
 from .core.language_model import LanguageModel
 from .core.results import Draw, Draws, log_sum
-from .core.sampler_arguments import check_common_arguments, check_counts, check_masks, check_particles
+from .core.sampler_arguments import check_common_arguments, check_counts, check_function, check_masks, check_particles
 from .particle_bounds import bound_by_particles
 from .particles import Mover, ParticleNode, Prefixes
 from .populations import Critic, Population, Settings
@@ -132,6 +132,7 @@ def draw_pimh(
     """
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "pimh")
+    check_function("move", move, "a Mover such as particles.Masked(), or None")
     check_particles(particles)
     check_counts(1, thin=thin, attempts=attempts)
     check_counts(0, burn=burn)
@@ -156,7 +157,7 @@ def draw_pimh(
             if len(log_zs) >= attempts:
                 raise LimitError(
                     f"no text was found: all of {attempts} populations of {particles} particles died",
-                    hint="Raise particles or max_tokens, or give a twist.",
+                    hint="Raise particles or max_tokens, give a twist, or see what the validator and critic reject.",
                 )
             continue
         if len(returned) < n and len(log_zs) > burn and (len(log_zs) - burn - 1) % thin == 0:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..base.errors import LimitError, UnsupportedError
+from ..base.errors import LimitError, UnsupportedError, check_choice
 from ..engine.text_enumeration import list_texts
 from .core import masked_sampling
 from .core.language_model import LanguageModel
@@ -137,6 +137,7 @@ def choose_sampler(
 
     The draws of the pilot are not reused: the choice depends on them.
     """
+    check_choice("repeats", repeats, ("may", "never"))
     checked = isinstance(constraint, PostFilter)
     inputs = ChoiceInputs(wants=wants, repeats=repeats, masks=hasattr(constraint.matcher(), "mask"), checked=checked)
     if repeats == "never" and not inputs.masks:

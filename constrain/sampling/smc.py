@@ -23,7 +23,7 @@ import numpy as np
 from ..base.errors import UnsupportedError, describe_value
 from .core.language_model import LanguageModel
 from .core.results import Draw, Draws, log_sum
-from .core.sampler_arguments import check_common_arguments, check_masks, check_particles
+from .core.sampler_arguments import check_common_arguments, check_function, check_masks, check_particles
 from .distinct_particles import grow_distinct_population
 from .learned_twist.value_table import ValueTable
 from .particle_bounds import bound_by_particles
@@ -186,6 +186,7 @@ def draw_smc(
     """
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "smc")
+    check_function("move", move, "a Mover such as particles.Masked(), or None")
     if particles is not None:
         check_particles(particles)
     settings = Settings.of(

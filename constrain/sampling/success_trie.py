@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError, SourceError, UnsupportedError, check_type
 from ..engine.constraint import Constraint
+from .core.sampler_arguments import check_counts
 
 __all__ = ["END", "PrefixDistribution", "TrieNode", "SuccessTrie", "trie_key"]
 
@@ -112,6 +113,7 @@ class SuccessTrie:
     """
 
     def __init__(self, max_tokens: int, *, key: str = "", max_bytes: int = 256 << 20) -> None:
+        check_counts(0, max_tokens=max_tokens, max_bytes=max_bytes)
         if max_tokens < 1 or max_bytes < 1 << 16:
             raise ArgumentError(f"max_tokens is 1 or more, max_bytes 65536 or more, not {max_tokens} and {max_bytes}")
         self.max_tokens, self.key, self.max_bytes = max_tokens, key, max_bytes

@@ -137,6 +137,20 @@ def test_options_without_sense_are_refused(sampler: str, option: str, bad: Any) 
     assert lm.calls == 0
 
 
+@pytest.mark.parametrize(
+    ("sampler", "option"), [("masked", "proposal"), ("smc", "move"), ("pimh", "move"), ("auto", "repeats")]
+)
+def test_options_of_another_kind_are_named(sampler: str, option: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"^{option} is 3"):
+        run(sampler, **{option: 3})
+
+
+@pytest.mark.parametrize("given", [{"max_tokens": "x"}, {"max_tokens": 2.5}, {"max_tokens": 5, "max_bytes": 1e6}])
+def test_a_trie_has_whole_limits(given: Any) -> None:
+    with pytest.raises(TypeError, match=f"^{list(given)[-1]} is .*whole number"):
+        SuccessTrie(**given)
+
+
 def test_every_number_among_the_options_is_in_the_table() -> None:
     """A sampler that gets a new budget has to say here what it does with 0."""
     others = {"trie", "accepts", "viable", "method", "proposal", "move", "twist", "critic"}

@@ -239,6 +239,7 @@ def draw_masked(
     """
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "masked")
+    check_type("proposal", proposal, Proposal, "give a sampling.Proposal")
     ends = constraint.vocabulary.eos_ids
     last = mask_of(ends, constraint.vocabulary.size)
     matchers = [constraint.matcher() for _ in range(n)]

@@ -21,6 +21,7 @@ __all__ = [
     "check_constraint",
     "check_counts",
     "check_masks",
+    "check_function",
     "check_validators",
     "check_options",
     "end_texts",
@@ -119,6 +120,12 @@ def check_validators(**validators: object) -> None:
             raise TypeError(
                 f"{name} is {describe_value(validator)}: it is a function of bytes that returns True or False"
             )
+
+
+def check_function(name: str, function: object, wanted: str) -> None:
+    """Raise TypeError unless an optional function is None or can be called."""
+    if function is not None and not callable(function):
+        raise TypeError(f"{name} is {describe_value(function)}: give {wanted}")
 
 
 def check_options(sampler: str, draw: Callable[..., Any], names: Iterable[str]) -> None:
