@@ -114,7 +114,8 @@ def make_sampler_draw(
         draws = draw(lm, constraint, sampler=sampler, n=count, rng=rng, max_tokens=most, **options)
         return convert_draws(draws, constraint, (perf_counter_ns() - start) / 1e3), draws.unfinished
 
-    return lambda lm, n: repeat_until_ended(attempt, lm, n, limit_tokens(lm, max_tokens))
+    is_checked = options.get("checker") is not None
+    return lambda lm, n: repeat_until_ended(attempt, lm, n, limit_tokens(lm, max_tokens), is_checked)
 
 
 def convert_draws(draws: Draws, constraint: Constraint, total_us: float) -> list[Outcome]:
@@ -130,21 +131,28 @@ def convert_draws(draws: Draws, constraint: Constraint, total_us: float) -> list
 
 
 def repeat_until_ended(
-    attempt: Callable[[LanguageModel, int, int], tuple[list[Outcome], int]], lm: LanguageModel, n: int, max_tokens: int
+    attempt: Callable[[LanguageModel, int, int], tuple[list[Outcome], int]],
+    lm: LanguageModel,
+    n: int,
+    max_tokens: int,
+    is_checked: bool = False,
 ) -> tuple[list[Outcome], int]:
     """Return n finished texts and the number of unfinished ones. Raise LimitError after ATTEMPTS unfinished texts per
     text.
 
     attempt: draws, from a model and within a number of tokens, a number of texts; returns those that ended and the
-    number that did not. If it returns neither, fewer than n texts are returned.
+    number that did not. If it returns neither, fewer than n texts are returned. is_checked: whether a check counts the
+    texts that it refuses as unfinished.
     """
     finished, unfinished = attempt(lm, max_tokens, n)
     while unfinished and len(finished) < n:
         if unfinished >= ATTEMPTS * n:
             raise LimitError(
-                f"{len(finished)} of {len(finished) + unfinished} texts ended within max_tokens = {max_tokens}; "
-                f"{n} were requested",
-                hint='Raise max_tokens, or use sampler="masked", which closes a text before the limit.',
+                f"{len(finished)} of {len(finished) + unfinished} texts ended within max_tokens = {max_tokens}"
+                f"{' and passed the check' if is_checked else ''}; {n} were requested",
+                hint="See which texts the check refuses, or raise max_tokens."
+                if is_checked
+                else 'Raise max_tokens, or use sampler="masked", which closes a text before the limit.',
             )
         more, failed = attempt(lm, max_tokens, n - len(finished))
         if not more and not failed:

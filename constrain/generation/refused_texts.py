@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import ConstrainError, Refusal, ValueRefused
+from ..base.errors import ConstrainError, Refusal, ValueRefused, describe_value
 from ..checking.verdicts import TextChecker, VerdictChecker
 from ..decoding.outcomes import Outcome
 from ..sampling import Checker
@@ -54,7 +54,8 @@ def find_refusal(check: Check, generation: Generation[Any], vocabulary: Vocabula
     if isinstance(check, TextChecker):
         return "" if is_accepted(VerdictChecker(vocabulary, check), generation) else "the checker rejects it"
     try:
-        return "" if check(text) else "the check returned False"  # type: ignore[operator]
+        verdict = check(text)  # type: ignore[operator]
+        return "" if verdict else f"the check returned {describe_value(verdict)}"
     except ValueError as error:
         return str(error) or "the check raised ValueError"
     except Exception as error:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Union
 
 from ..base.errors import UnsupportedError, describe_value
-from ..deciding import DECISIONS, Decision, find_decision
+from ..deciding import DECISIONS, Decision, MinimumBayesRisk, find_decision
 from ..decoding.token_choice import TokenChoice
 from ..sampling.core.masked_sampling import PLAIN
 from ..search import BeamSearch, BestFirst, StochasticBeams
@@ -53,5 +53,7 @@ def check_search(choice: TokenChoice, arguments: Mapping[str, Any]) -> None:
         name = "decide=" if isinstance(search, tuple(DECISIONS.values())) else "search="
         raise UnsupportedError(
             f"{name} does not draw tokens one by one, so it has no {', '.join(wrong)}",
-            hint=f"Remove either {name} or the others.",
+            hint="Give decide=MinimumBayesRisk(sampler=...)."
+            if wrong == ["sampler="] and isinstance(search, MinimumBayesRisk)
+            else f"Remove either {name} or the others.",
         )

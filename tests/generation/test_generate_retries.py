@@ -78,6 +78,8 @@ def test_tries_are_counted_per_text() -> None:
     assert again == made_texts
     with pytest.raises(ValueRefused, match="the check returned False"):
         generate(LM, **GIVEN, check=lambda text: False, n=2, seed=5)
+    with pytest.raises(ValueRefused, match="the check returned None"):
+        generate(LM, **GIVEN, check=lambda text: None, n=2, seed=5)
 
 
 @pytest.mark.parametrize("case", list(cases().values())[:4], ids=lambda case: case.name)
