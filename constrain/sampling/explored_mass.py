@@ -39,6 +39,8 @@ ENOUGH = 1e-3
 
 ROUNDING = 1e-12
 """Relative error of sums of products of double precision, by which the bounds are widened."""
+SMALLEST = float(np.finfo(np.float64).tiny)
+"""Products below it lose their precision, and at last become 0: bounds do not go below it."""
 
 Tokens = tuple[int, ...]
 
@@ -145,7 +147,8 @@ class ExploredModel:
             known = math.fsum(prob * one for prob, (_, one) in children)
             values[node] = math.fsum(prob * zero for prob, (zero, _) in children), node.rest + known
         found, bound = values[self.trie.root]
-        return MassBounds(found * (1 - ROUNDING), bound * (1 + ROUNDING))
+        found = found * (1 - ROUNDING) if found >= SMALLEST else 0.0
+        return MassBounds(found, max(bound * (1 + ROUNDING), SMALLEST))
 
     def list_texts(self) -> dict[Tokens, float]:
         """Return the texts found, as tokens without an end token, with their probabilities p(x)."""

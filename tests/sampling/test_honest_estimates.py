@@ -287,3 +287,21 @@ def test_draws_that_all_failed_do_not_make_z_zero(sampler: str) -> None:
     assert not found.trusted
     assert found.low <= truth <= found.high
     assert found.value > -math.inf or found.gap == math.inf
+
+
+@pytest.mark.parametrize("sampler", ["masked", "smc", "without_replacement", "asap"])
+def test_the_interval_of_a_probability_below_the_smallest_double_contains_it(sampler: str) -> None:
+    """exp(-900) is 0 in double precision; what is known of Z must not be taken for a proof that it is 0."""
+    letters, length = Vocabulary.from_tokens([b"a", b"b", None], eos_ids=[2]), 300
+    constraint = compile_constraint(letters, regex="a" * length)
+    truth = -3.0 * (length + 1)
+    rest = math.log1p(-2 * math.exp(-3))
+
+    class Unlikely:
+        def next_logprobs(self, prefixes: list[list[int]]) -> Any:
+            return np.tile([-3.0, rest, -3.0], (len(prefixes), 1))
+
+    found = estimate(Unlikely(), constraint, sampler=sampler, n=32, rng=np.random.default_rng(1), max_tokens=length + 1)
+    assert found.low - 1e-6 <= truth <= found.high + 1e-6
+    assert found.value == pytest.approx(truth)
+    assert "missed" not in found.reason
