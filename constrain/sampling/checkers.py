@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from ..base.errors import ArgumentError, ConstrainError, TokenRefused
+from ..base.errors import ArgumentError, ConstrainError, TokenRefused, check_type, describe_value
 from ..vocabulary.vocabulary import Vocabulary
+from .core.sampler_arguments import check_validators
 
 __all__ = ["BothCheckers", "Checker", "ValidatorChecker", "CheckerPosition", "Stepwise"]
 
@@ -90,6 +91,10 @@ class Stepwise(Generic[S]):
     def __init__(
         self, vocabulary: Vocabulary, start: S, feed: Callable[[S, bytes], S | None], accepts: Callable[[S], bool]
     ) -> None:
+        check_type("vocabulary", vocabulary, Vocabulary, "give a Vocabulary")
+        for name, function in (("feed", feed), ("accepts", accepts)):
+            if not callable(function):
+                raise TypeError(f"{name} is {describe_value(function)}: give a function")
         self.vocabulary, self.start, self.feed, self.accepts = vocabulary, start, feed, accepts
         self.answers = AnswerCache()
 
@@ -117,10 +122,12 @@ class ValidatorChecker(Stepwise[bytes]):
     def __init__(
         self, vocabulary: Vocabulary, accepts: Validator | None = None, viable: Validator | None = None
     ) -> None:
+        check_validators(accepts=accepts, viable=viable)
+
         def feed(text: bytes, more: bytes) -> bytes | None:
             return text + more if viable is None or viable(text + more) else None
 
-        super().__init__(vocabulary, b"", feed, accepts or (lambda text: True))
+        super().__init__(vocabulary, b"", feed, (lambda text: True) if accepts is None else accepts)
 
 
 class _StepwisePosition(Generic[S]):

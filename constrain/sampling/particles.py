@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.cached_property import cached_property
+from ..base.errors import check_type
 from . import awrs
 from .core.language_model import LanguageModel, check_mass, rows_after
 from .core.masked_sampling import PLAIN, Proposal, apply_proposal
@@ -213,6 +214,7 @@ class Masked:
     """
 
     def __init__(self, proposal: Proposal = PLAIN) -> None:
+        check_type("proposal", proposal, Proposal, "give a sampling.Proposal")
         self.proposal = proposal
 
     @property

@@ -103,7 +103,8 @@ def apply_rule(inputs: ChoiceInputs) -> SamplerChoice | str:
     if inputs.texts is None:
         return "texts"
     if inputs.texts:
-        return SamplerChoice("exact", f"the constraint has only {inputs.texts} texts, which are learnt quickly")
+        texts = "one text, which is" if inputs.texts == 1 else f"{inputs.texts} texts, which are"
+        return SamplerChoice("exact", f"the constraint has only {texts} learnt quickly")
     if inputs.pilot is None:
         return "pilot"
     pilot = f"{inputs.drawn} masked draws"

@@ -312,9 +312,10 @@ class SuccessTrie:
             intact = intact and is_trie(parents, tokens, masses, int(header["max_tokens"]))
         except OSError:
             raise
-        except Exception as error:  # numpy and zipfile raise many types for files of other formats
+        except Exception:  # numpy and zipfile raise many types for files of other formats
             raise SourceError(
-                f"{path} is not a saved success trie: {error}.", hint="Remove it; the next call learns a new one."
+                f"{path} is not a success trie that `SuccessTrie.save` wrote.",
+                hint="Remove it; the next call learns a new one.",
             ) from None
         if not intact:
             raise SourceError(

@@ -23,7 +23,7 @@ from ...base.errors import ArgumentError, check_type
 from .language_model import LanguageModel, check_mass, rows_after
 from .mass_bounds import MassBounds, bound_by_proposal, sum_found
 from .results import Draw, Draws, log_sum
-from .sampler_arguments import check_common_arguments, check_masks
+from .sampler_arguments import check_common_arguments, check_counts, check_masks
 from .token_masses import Masses, allowed_tokens, enumerate_tokens, mask_of
 from .weight_statistics import weight_stats
 
@@ -64,14 +64,14 @@ class Proposal:
     defensive: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("temperature", "top_k", "top_p", "min_p", "defensive"):
+        for name in ("temperature", "top_p", "min_p", "defensive"):
             value = getattr(self, name)
             if value is not None:
                 check_type(name, value, SupportsFloat, "give a number")
         if not (self.temperature >= 0 and np.isfinite(self.temperature)):
             raise ArgumentError(f"temperature must be a number of 0 or more, not {self.temperature!r}")
-        if self.top_k is not None and self.top_k < 1:
-            raise ArgumentError(f"top_k must be 1 or more, not {self.top_k!r}")
+        if self.top_k is not None:
+            check_counts(1, top_k=self.top_k)
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ArgumentError(f"top_p must be above 0 and at most 1, not {self.top_p!r}")
         if self.min_p is not None and not 0 <= self.min_p <= 1:

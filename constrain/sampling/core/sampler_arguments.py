@@ -26,6 +26,7 @@ __all__ = [
     "check_options",
     "end_texts",
     "check_particles",
+    "check_rng",
     "check_seconds",
     "options_of",
 ]
@@ -45,8 +46,7 @@ def check_common_arguments(lm: object, constraint: Any, n: object, rng: object, 
     if not isinstance(lm, LanguageModel):
         raise TypeError(f"lm is a {class_name(lm)}: it must have a method next_logprobs, see sampling.LanguageModel")
     check_constraint(constraint)
-    if isinstance(rng, type) or not (hasattr(rng, "random") and hasattr(rng, "integers")):
-        raise TypeError(f"rng is a {class_name(rng)}: give numpy.random.default_rng(seed)")
+    check_rng(rng)
     check_counts(0, n=n)
     if n > MOST_DRAWS:  # type: ignore[operator]
         raise LimitError(f"n is {n}: at most {MOST_DRAWS:,} texts are drawn in one call")
@@ -54,6 +54,12 @@ def check_common_arguments(lm: object, constraint: Any, n: object, rng: object, 
         raise TypeError(f"max_tokens is {describe_value(max_tokens)}: it is a whole number, the end token included")
     if max_tokens < 1:  # type: ignore[operator]
         raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits", hint="Give 1 or more.")
+
+
+def check_rng(rng: object) -> None:
+    """Raise TypeError unless the value is a numpy Generator, or an object with the same methods."""
+    if isinstance(rng, type) or not (hasattr(rng, "random") and hasattr(rng, "integers")):
+        raise TypeError(f"rng is a {class_name(rng)}: give numpy.random.default_rng(seed)")
 
 
 def check_constraint(constraint: object) -> None:
@@ -95,6 +101,9 @@ def end_texts(texts: Iterable[Sequence[int]], end: int, size: int) -> list[list[
     check_counts(0, end=end)
     ended = [[*text, end] for text in texts]
     for number, text in enumerate(ended):
+        if not all(map(is_count, text)):
+            wrong = next(token for token in text if not is_count(token))
+            raise TypeError(f"text {number} has the token {describe_value(wrong)}: give token ids, which are integers")
         if min(text) < 0 or max(text) >= size:
             wrong = next(token for token in text if not 0 <= token < size)
             raise ArgumentError(f"token {wrong} of text {number} is not one of the {size} tokens of the vocabulary")

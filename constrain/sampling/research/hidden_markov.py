@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError, LimitError
-from ..core.sampler_arguments import check_counts, end_texts
+from ..core.sampler_arguments import check_counts, check_rng, end_texts
 from .baum_welch import Counts, TrainingTexts, count_assigned, count_expected
 from .model_samples import sample_model
 
@@ -138,6 +138,7 @@ class Hmm:
         the end token, which is `end`; size: of the vocabulary.
         """
         check_counts(0, rounds=rounds)
+        check_rng(rng)
         training = TrainingTexts.of(end_texts(texts, end, size))
         return cls.random(states, size, rng=rng, peaked=1.0).improve(training, rounds)
 

@@ -374,6 +374,7 @@ def draw_markov(
     if not hasattr(lm, "follow"):
         raise UnsupportedError(
             "the sampler 'markov' needs a model whose distribution depends on the last few tokens only",
-            hint="Use sampling.NGram, or another sampler.",
+            hint="Use sampling.NGram or sampling.Hmm as it is, without a temperature or wrap= of the target, or "
+            "another sampler.",
         )
     return Product.of(lm, constraint, max_tokens=max_tokens, most_states=most_states).sample(n, rng)  # type: ignore[arg-type]
