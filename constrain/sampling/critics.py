@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import ArgumentError, check_count, describe_value
-from .core.numeric_functions import read_number
+from .core.numeric_functions import call_function, read_number
 from .core.results import Draws
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Guide:
 
     def judge(self, text: str) -> float:
         """Return the score of a complete text. Raise ArgumentError unless it is a number below infinity."""
-        score = call_critic(self.score, text)
+        score = call_function("the critic", self.score, text)
         value = read_number(score)
         if math.isnan(value) or value == math.inf:
             raise ArgumentError(f"the critic gives {text[:60]!r} {describe_value(score)}: give numbers below infinity")
@@ -87,23 +87,12 @@ class Guide:
 
     def judge_prefix(self, text: str) -> float:
         """Return the estimate for a text so far; 0 without `prefix`. Raise ArgumentError unless it is finite."""
-        score = 0.0 if self.prefix is None else call_critic(self.prefix, text)
+        score = 0.0 if self.prefix is None else call_function("the critic", self.prefix, text)
         value = read_number(score)
         if not math.isfinite(value):
             shown = describe_value(score)
             raise ArgumentError(f"the critic gives the text so far {text[-60:]!r} {shown}: give finite numbers")
         return value
-
-
-def call_critic(critic: Critic, text: str) -> Any:
-    """Return what a critic says of a text. Raise ArgumentError, which names the text, if the call fails."""
-    try:
-        return critic(text)
-    except Exception as error:
-        raise ArgumentError(
-            f"the critic failed on {text[-60:]!r}: {error.__class__.__name__}: {error}",
-            hint="A critic must return a number for every text: catch its exceptions.",
-        ) from error
 
 
 def as_guide(critic: Any) -> Guide:
