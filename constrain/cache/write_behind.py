@@ -43,7 +43,8 @@ class WriteBehind(Generic[_T]):
 
     def begin(self) -> None:
         """Start with an empty queue and no thread."""
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # of what is pending
+        self._writing = threading.RLock()  # held while objects are written; a signal handler may flush, too
         self._pending: dict[str, tuple[int, _T]] = {}
         self._running = False
 
@@ -90,8 +91,9 @@ class WriteBehind(Generic[_T]):
                 return
 
     def flush(self) -> None:
-        """Write all pending objects now."""
-        with self._lock:
-            pending, self._pending = self._pending, {}
-        for path, (_, made) in pending.items():
-            self.write(path, made)
+        """Write all pending objects now. When this returns, those that the thread was writing are written, too."""
+        with self._writing:
+            with self._lock:
+                pending, self._pending = self._pending, {}
+            for path, (_, made) in pending.items():
+                self.write(path, made)

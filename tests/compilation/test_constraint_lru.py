@@ -186,3 +186,23 @@ def test_one_thread_writes_however_long_it_takes(monkeypatch: pytest.MonkeyPatch
         time.sleep(0.01)
     assert len(threads) == 1
     assert sorted(written, key=int) == [str(k) for k in range(20)]
+
+
+def test_flush_waits_for_what_the_thread_is_writing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has flushed finds everything written, although the thread had taken it from the queue before."""
+    written: list[str] = []
+    begun, flushing = threading.Event(), threading.Event()
+
+    def write(path: str, made: SizedObject) -> None:
+        begun.set()
+        flushing.wait()
+        time.sleep(0.05)  # by now, the caller is within flush()
+        written.append(path)
+
+    monkeypatch.setattr(write_behind, "PAUSE", 0.0)
+    behind, made = write_behind.WriteBehind(write, lambda made: 1), SizedObject()
+    behind.later("a", made)()
+    begun.wait()
+    flushing.set()
+    behind.flush()
+    assert written == ["a"]
