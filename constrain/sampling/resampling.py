@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 __all__ = [
     "RESAMPLERS",
     "Resampler",
+    "inclusion_probabilities",
     "resample_multinomial",
     "resample_residual",
     "resample_stratified",
@@ -79,20 +80,36 @@ def resample_without_replacement(scores: Floats, n: int, rng: np.random.Generato
     order = order[scores[order] > 0]
     if len(order) <= n:
         return np.sort(order), np.ones(len(order))
-    ranked = scores[order]
-    suffix_sums = np.cumsum(ranked[::-1])[::-1]  # suffix sums
-    certain = int(np.argmax((n - np.arange(n)) * ranked[:n] <= suffix_sums[:n]))
+    certain, rest = _count_certain(scores[order], n)
     # In the order given: candidates that are side by side, such as those of one text, get even shares.
-    tail, total, drawn_count = np.sort(order[certain:]), float(suffix_sums[certain]), n - certain
+    tail, drawn_count = np.sort(order[certain:]), n - certain
     picked = tail[
         np.searchsorted(
-            _edges(scores[tail] / total), (rng.random() + np.arange(drawn_count)) / drawn_count, side="right"
+            _edges(scores[tail] / rest), (rng.random() + np.arange(drawn_count)) / drawn_count, side="right"
         )
     ]
     chosen = np.concatenate([order[:certain], picked])
-    probabilities = np.concatenate([np.ones(certain), np.minimum(drawn_count * scores[picked] / total, 1.0)])
+    probabilities = np.concatenate([np.ones(certain), np.minimum(drawn_count * scores[picked] / rest, 1.0)])
     ascending = np.argsort(chosen, kind="stable")
     return chosen[ascending], probabilities[ascending]
+
+
+def inclusion_probabilities(scores: Floats, n: int) -> Floats:
+    """Return the probability that `resample_without_replacement` includes each candidate: float64 [m]."""
+    ranked = np.sort(scores[scores > 0])[::-1]
+    if len(ranked) <= n:
+        return (scores > 0).astype(np.float64)
+    certain, rest = _count_certain(ranked, n)
+    return np.minimum((n - certain) * scores / rest, 1.0)
+
+
+def _count_certain(ranked: Floats, n: int) -> tuple[int, float]:
+    """Return how many of more than n positive scores, in descending order, are included with certainty, and the sum of
+    the others.
+    """
+    suffix_sums = np.cumsum(ranked[::-1])[::-1]
+    certain = int(np.argmax((n - np.arange(n)) * ranked[:n] <= suffix_sums[:n]))
+    return certain, float(suffix_sums[certain])
 
 
 def _edges(weights: Floats) -> Floats:

@@ -152,7 +152,7 @@ def draw_smc(
     particles : int, optional
         None for one population of n particles, all of which are returned with their weights. Otherwise n independent
         populations of this size, from each of which one text is drawn by weight; its weight is the population's
-        estimate of Z.
+        estimate of Z. With a learned twist, up to four times as many texts go on at steps whose values are uncertain.
     move : Mover, optional
         How a token is chosen; `particles.Masked()` by default.
     resample : str or Resampler

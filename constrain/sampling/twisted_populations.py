@@ -17,10 +17,18 @@ least one each, in proportion to w B, and the candidates of one text compete for
 to is known before the choice, and what weighs enough is kept with certainty: no other choice of as many candidates has
 less variance at this step.
 
+What is not known is how far the values of the chosen texts are from psi, which their rows of the model will show. With
+v(ua) the spread of the slot of ua (0 if ua was visited), and shares q in proportion to s, the sum of the weights is
+expected to change by sum of q^2 v (1 / pi - 1), relative to its square. Where that is much, more candidates are chosen,
+up to WIDEST times the number of particles, and fewer again at the next step: the variance of the estimate, a sum over
+steps of such terms, is least for its rows if the number of texts at each step is in proportion to the root of the
+step's term with one text. How many are chosen depends on what was known before only, so the estimate stays unbiased.
+
 E[w(x)] = p(x) for every text x of L whatever psi is, since all factors are p / pi: the sum of the weights is an
 unbiased estimate of Z (see `smc`). With psi = h, the probability that a text is completed, all scores of a step sum to
 Z. Sources: Fearnhead & Clifford 2003, section 3.2 (choices without replacement); Naesseth, Lindsten & Schön 2019,
-Elements of Sequential Monte Carlo, sections 3.1 and 3.3 (twisted targets, fully adapted proposals).
+Elements of Sequential Monte Carlo, sections 3.1 and 3.3 (twisted targets, fully adapted proposals); Lee & Whiteley
+2018, Variance estimation in the particle filter, Biometrika 105 (numbers of particles that vary from step to step).
 """
 
 from __future__ import annotations
@@ -41,7 +49,7 @@ from .learned_twist.visited_prefixes import VisitedPrefix, VisitedPrefixes
 from .lookahead import Lookahead, build_lookahead, find_slot
 from .particles import Move, ParticleNode, Prefixes
 from .populations import Population, Settings, log_potential
-from .resampling import resample_without_replacement
+from .resampling import inclusion_probabilities, resample_without_replacement
 
 __all__ = ["Flat", "LearningTrie", "grow_twisted_population"]
 
@@ -49,6 +57,10 @@ DEFENSIVE = 0.02
 """eps: share of the proposal that ignores the twist."""
 RELEARN = 8
 """Tokens after which a population may go on with values that were learned from it."""
+STEP_VARIANCE = 0.001
+"""Expected relative variance of a step with as many texts as particles, beyond which it gets more texts."""
+WIDEST = 4
+"""Most texts of a step per particle."""
 DOUBT = 8.0
 """Nats below the value of its slot that the value of one visited text may go: its own is an estimate, too."""
 
@@ -141,7 +153,8 @@ class _Step(NamedTuple):
     """What may follow a text: each followed token, the rest, and the end, in this order.
 
     log_ahead: log B. logs: log-probabilities under the model. psi: log-values of the texts that they lead to. scores:
-    log of s(u, a) / w(u), which sum to B. All are float64 [k + 2].
+    log of s(u, a) / w(u), which sum to B. All are float64 [k + 2]. visited: indices of tokens after which the text was
+    visited before.
     """
 
     ahead: Lookahead
@@ -149,6 +162,7 @@ class _Step(NamedTuple):
     logs: Floats
     psi: Floats
     scores: Floats
+    visited: list[int]
 
 
 class _Text(NamedTuple):
@@ -167,7 +181,8 @@ class _Candidates(NamedTuple):
 
     owners: index of the text. places: index in its `_Step`. parts: into how many candidates the rest of a text was
     divided (int64 [n]). shares: scores relative to the largest, all positive (float64 [n]). effective: effective number
-    of texts, by w B.
+    of texts, by w B. log_mass: log of the sum of the scores. spreads: of the texts that candidates become, see
+    `value_table` (float64 [n]); None if they are not known.
     """
 
     owners: Ints
@@ -175,6 +190,8 @@ class _Candidates(NamedTuple):
     parts: Ints
     shares: Floats
     effective: float
+    log_mass: float
+    spreads: Floats | None
 
 
 def grow_twisted_population(
@@ -183,9 +200,10 @@ def grow_twisted_population(
 ) -> Population:  # fmt: skip
     """Grow one population under the twist `values`, and add the texts that it visits to `trie`.
 
-    particles: texts that go on at the same time, and texts that are returned, at most. settings: its threshold, critic
-    and max_tokens are used. If fewer texts than particles are found, each is divided among several particles, unless
-    the settings ask for resampling without replacement. defensive: eps, from 0 to 1.
+    particles: texts that are returned, and that go on at the same time, at most; up to WIDEST times as many go on where
+    the values of what comes next are uncertain. settings: its threshold, critic and max_tokens are used. If fewer texts
+    than particles are found, each is divided among several particles, unless the settings ask for resampling without
+    replacement. defensive: eps, from 0 to 1.
     relearn: called after every RELEARN tokens for the values to go on with. They may depend on all that the population
     has found so far.
     """
@@ -205,14 +223,15 @@ def grow_twisted_population(
         prefixes.release_rows(nodes)
         ended = _keep_ended(ended, [_end(prefixes, text, steps[text.node]) for text in live], prefixes, particles,
                             settings, lines, rng)  # fmt: skip
-        candidates = _list_candidates(live, steps, particles)
+        candidates = _list_candidates(live, steps, values, particles)
         if not len(candidates.shares):
             break
-        if candidates.effective < settings.threshold * particles:
-            chosen, probabilities = resample_without_replacement(candidates.shares, particles, rng)
+        width = _choose_width(candidates, ended, particles)
+        if candidates.effective < settings.threshold * particles or len(live) > width:
+            chosen, probabilities = resample_without_replacement(candidates.shares, width, rng)
             resampled += len(chosen) < len(candidates.shares)
         else:
-            chosen, probabilities = _choose_children(candidates, particles, rng)
+            chosen, probabilities = _choose_children(candidates, width, rng)
         live = _extend(prefixes, live, steps, candidates, zip(chosen.tolist(), probabilities.tolist()), lines, rng)
     return _finish(ended, prefixes, particles, settings, resampled)
 
@@ -252,13 +271,16 @@ def _keep_ended(
     return kept
 
 
-def _list_candidates(texts: list[_Text], steps: dict[ParticleNode, _Step], particles: int) -> _Candidates:
+def _list_candidates(
+    texts: list[_Text], steps: dict[ParticleNode, _Step], values: Values | Flat, particles: int
+) -> _Candidates:
     """Return the candidates of all texts.
 
     The rest of a text, one candidate that stands for many tokens, is divided into parts that weigh no more than a
     particle does on average, so that several of its tokens can be drawn.
     """
-    scores = [steps[text.node].scores[:-1] for text in texts]
+    listed = [steps[text.node] for text in texts]
+    scores = [step.scores[:-1] for step in listed]
     sizes = np.array([len(one) for one in scores])
     owners = np.repeat(np.arange(len(texts)), sizes)
     places = np.concatenate([np.arange(size) for size in sizes.tolist()])
@@ -271,10 +293,29 @@ def _list_candidates(texts: list[_Text], steps: dict[ParticleNode, _Step], parti
     rests = places == sizes[owners] - 1
     parts[rests] = np.ceil(shares[rests] * particles / shares.sum()).astype(np.int64)
     effective = float(by_text.sum() ** 2 / (by_text**2).sum()) if len(used) else 0.0
+    spreads = None
+    if isinstance(values, Values) and values.has_spreads and len(used):
+        slots = np.concatenate([np.append(each.ahead.slots, each.ahead.own_slot) for each in listed])
+        spreads = values.spreads_of(slots)
+        starts = np.cumsum(sizes) - sizes
+        spreads[[start + place for start, each in zip(starts.tolist(), listed) for place in each.visited]] = 0.0
+        spreads = np.repeat(spreads[used], parts)
     return _Candidates(
         np.repeat(owners, parts), np.repeat(places, parts), np.repeat(parts, parts), np.repeat(shares / parts, parts),
-        effective,
+        effective, log_sum(logs), spreads,
     )  # fmt: skip
+
+
+def _choose_width(candidates: _Candidates, ended: list[_Text], particles: int) -> int:
+    """Return how many candidates to choose: as many as particles, or more where their values are uncertain."""
+    if candidates.spreads is None:
+        return particles
+    shares = candidates.shares / candidates.shares.sum()
+    probabilities = inclusion_probabilities(shares, particles)
+    done = log_sum(np.array([text.log_weight for text in ended])) if ended else -np.inf
+    going = math.exp(candidates.log_mass - np.logaddexp(candidates.log_mass, done))
+    variance = going**2 * float((shares**2 * candidates.spreads * (1 / probabilities - 1)).sum())
+    return round(particles * min(max(1.0, math.sqrt(variance / STEP_VARIANCE)), WIDEST))
 
 
 def _choose_children(candidates: _Candidates, particles: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
@@ -359,7 +400,7 @@ def _prepare_step(
     """Compute B(u), psi and the scores at a text. left: number of tokens after the next one. expected: log psi(u)."""
     psi = np.zeros(len(ahead.tokens) + 2)
     psi[:-2] = values.of_pairs(ahead.slots, ahead.tokens, left)
-    guessed = values.are_guesses(np.append(ahead.slots, [ahead.own_slot, -1]))
+    guessed, places = values.are_guesses(np.append(ahead.slots, [ahead.own_slot, -1])), list[int]()
     if visited is not None and isinstance(values, Values):
         for token, child in visited.children.items():
             if child.value is not None:
@@ -367,6 +408,7 @@ def _prepare_step(
                 if at < len(ahead.tokens) and ahead.tokens[at] == token:
                     psi[at] = max(math.log(child.value), psi[at] - DOUBT)
                     guessed[at] = False
+                    places.append(at)
     psi[-2] = values.of_slots(np.array([ahead.own_slot]), left)[0]
     logs = np.append(ahead.logs, [ahead.rest_log, ahead.end_log])
     if guessed.any():
@@ -378,7 +420,7 @@ def _prepare_step(
             scores = np.logaddexp(
                 np.log1p(-defensive) + twisted, math.log(defensive) + log_ahead + logs - ahead.log_mass
             )
-    return _Step(ahead, log_ahead, logs, psi, scores)
+    return _Step(ahead, log_ahead, logs, psi, scores, places)
 
 
 def _find_excess(terms: Floats, guessed: NDArray[np.bool_], expected: float) -> float:

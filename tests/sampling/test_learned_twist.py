@@ -61,8 +61,8 @@ def spoil(table: ValueTable) -> ValueTable:
 def forget(table: ValueTable) -> ValueTable:
     """A warm table that knows every other slot only, and guesses that the others are worth 1."""
     return replace(
-        table, slots=table.slots[::2], logs=table.logs[::2], counts=table.counts[::2], line=(0.0, 0.0),
-        populations=value_table.COLD,
+        table, slots=table.slots[::2], logs=table.logs[::2], counts=table.counts[::2], spreads=table.spreads[::2],
+        line=(0.0, 0.0), populations=value_table.COLD,
     )  # fmt: skip
 
 
@@ -116,6 +116,60 @@ def test_populations_of_any_size_are_unbiased(particles: int, threshold: float) 
         assert len(population.nodes) == particles
     assert_law(mass, SMALL.law())
     assert count > 10
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.9])
+def test_populations_that_widen_are_unbiased(threshold: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where values are uncertain more texts go on than there are particles, and fewer again later."""
+    monkeypatch.setattr(twisted_populations, "WIDEST", 2)
+    monkeypatch.setattr(twisted_populations, "STEP_VARIANCE", 0.02)
+    _, learned = learn(SMALL, 3)
+    uncertain = replace(spoil(learned), spreads=0.1 + np.arange(len(learned.slots)) % 3, populations=value_table.COLD)
+    values, mass, widths = Values(uncertain), defaultdict[Any, float](float), set[tuple[int, ...]]()
+    choose_width = twisted_populations._choose_width
+
+    def watch(*given: Any) -> int:
+        chosen.append(choose_width(*given))
+        return chosen[-1]
+
+    monkeypatch.setattr(twisted_populations, "_choose_width", watch)
+    chosen: list[int] = []
+
+    def grow(rng: Any) -> Population:
+        chosen.clear()  # a trie without visited texts, whose values would be known
+        trie = LearningTrie(Prefixes(SMALL.lm, SMALL.constraint), learned.numbers, 0)
+        return grow_twisted_population(trie, 1, settings_of(SMALL, threshold=threshold), values, rng, 0.1)
+
+    for probability, population in outcomes(grow):
+        add_masses(mass, probability, population)
+        widths.add(tuple(chosen))
+        assert len(population.nodes) == 1
+    assert_law(mass, SMALL.law())
+    assert {width for one in widths for width in one} == {1, 2}
+    assert any(wide == 2 and next_width == 1 for one in widths for wide, next_width in zip(one, one[1:]))
+
+
+def test_a_step_widens_where_values_are_uncertain_and_not_known() -> None:
+    """As many texts as particles where values are certain, for scouts and cold tables; at most WIDEST times as many."""
+    _, learned = learn(SMALL, 3)
+    warm = replace(learned, populations=value_table.COLD)
+
+    def widest(table: ValueTable, most: int, particles: int = 2, **options: Any) -> int:
+        found = list[int]()
+        with pytest.MonkeyPatch.context() as patch:
+            fetch = Prefixes.fetch_rows
+            patch.setattr(Prefixes, "fetch_rows", lambda self, nodes: (found.append(len(nodes)), fetch(self, nodes))[1])
+            trie = LearningTrie(Prefixes(SMALL.lm, SMALL.constraint), learned.numbers, most)
+            for seed in range(3):
+                rng = np.random.default_rng(seed)
+                grow_twisted_population(trie, particles, settings_of(SMALL), Values(table, **options), rng)
+        return max(found)
+
+    certain, uncertain = (replace(warm, spreads=np.full(len(warm.slots), spread)) for spread in (0.0, 10.0))
+    assert widest(uncertain, 0, 1) in range(2, twisted_populations.WIDEST + 1)
+    assert widest(certain, 0, 1) == 1
+    assert widest(uncertain, 0, 1, unseen=0.0) == 1
+    assert widest(replace(uncertain, populations=value_table.COLD - 1), 0, 1) == 1
 
 
 @pytest.mark.parametrize("threshold", [0.0, 1.0])

@@ -161,8 +161,8 @@ def test_what_stands_in_for_an_unknown_slot() -> None:
     numbers, line = numbers_of([5, 5, 9, 5]), (-2.0, -0.25)
     logs = np.repeat([[-1.0], [-3.0], [-8.0]], 3, axis=1)
     table = ValueTable(
-        numbers, 10, np.array([0, 1, 3 * PACES]), logs, np.array([1.0, 3.0, 0.0]), np.array([4, 37]),
-        np.array([-0.5, 2.0]), np.array([1.0, 1.0]), line,
+        numbers, 10, np.array([0, 1, 3 * PACES]), logs, np.array([1.0, 3.0, 0.0]),
+        np.array([2.0, 4.0, 9.0]), np.array([4, 37]), np.array([-0.5, 2.0]), np.array([1.0, 1.0]), line,
     )  # fmt: skip
     values, unknown = Values(table), np.array([2, PACES, 2 * PACES])
     assert values.of_slots(np.array([0, 1, 3 * PACES]), 2).tolist() == [-1.0, -3.0, -8.0]
@@ -175,6 +175,7 @@ def test_what_stands_in_for_an_unknown_slot() -> None:
     ]
     known = values.of_pairs(np.array([1, 1, 3 * PACES, 3 * PACES]), np.array([4, 5, 7, 8]), 2)
     assert known.tolist() == [-3.5, -3.0, -6.0, -8.0]
+    assert values.spreads_of(np.array([1, 0, *unknown, 3 * PACES])).tolist() == [4.0, 2.0, 3.5, 3.5, 3.5, 9.0]
 
 
 def test_values_between_two_horizons_are_interpolated() -> None:
@@ -331,6 +332,25 @@ def value_by_definition(one: VisitedPrefix, table: ValueTable, shifts: dict[int,
     return min(total, 1.0)
 
 
+def spread_by_definition(table: ValueTable, visited: VisitedPrefixes, slot: int) -> float:
+    """Mean square of V / value - 1 over texts of a slot, with 4 texts of its state's, which has 4 of all's."""
+
+    def square(one: VisitedPrefix) -> float:
+        value = float(table.logs_at(one.left)[table.slots.searchsorted(one.slot)])
+        ratio = value_by_definition(one, table, {}, one.left) / math.exp(value)
+        return float(one.weight * (min(ratio, math.exp(1.5)) - 1) ** 2)
+
+    mean, texts = 0.0, [one for one in visited.listed if value_by_definition(one, table, {}, one.left) > 0]
+    for extra, alike in (
+        (0.0, texts),
+        (4.0, [one for one in texts if one.slot // PACES == slot // PACES]),
+        (4.0, [one for one in texts if one.slot == slot]),
+    ):
+        weight = sum(one.weight for one in alike)
+        mean = (sum(map(square, alike)) + extra * mean) / (weight + extra) if weight + extra else 0.0
+    return mean
+
+
 def value_of_slots(
     table: ValueTable, visited: VisitedPrefixes, line: tuple[float, float], left: int
 ) -> dict[int, float]:
@@ -379,6 +399,8 @@ def test_backups_are_the_equation(visited: VisitedPrefixes) -> None:
             assert table.logs_at(left)[table.slots.searchsorted(slot)] == pytest.approx(min(value, 0.0))
     counts = [sum(one.weight for one in visited.listed if one.slot == slot) for slot in table.slots.tolist()]
     assert table.counts.tolist() == pytest.approx(counts)
+    spreads = [spread_by_definition(table, visited, slot) for slot in table.slots.tolist()]
+    assert table.spreads.tolist() == pytest.approx(spreads, abs=1e-12)
     for one in visited.listed[1:]:
         alike = [x for x in visited.listed[1:] if (x.slot // PACES, x.token) == (one.slot // PACES, one.token)]
         bases = [math.exp(table.logs_at(x.left)[table.slots.searchsorted(x.slot)]) for x in alike]
@@ -538,7 +560,7 @@ def test_the_learned_twist_is_probed_again() -> None:
 
 
 def assert_same_table(one: ValueTable, other: ValueTable) -> None:
-    for name in ("slots", "logs", "counts", "pairs", "pair_logs", "pair_counts"):
+    for name in ("slots", "logs", "counts", "spreads", "pairs", "pair_logs", "pair_counts"):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name))
     assert (one.line, one.size, one.populations) == (other.line, other.size, other.populations)
     assert one.numbers.examples == other.numbers.examples
@@ -580,7 +602,8 @@ def test_files_of_other_constraints_and_damaged_ones_are_refused(tmp_path: Path)
         ("slots", lambda x: x[::-1].copy()), ("slots", lambda x: x + 10**9),
         ("pairs", lambda x: x[::-1].copy()), ("pairs", lambda x: x + 10**9), ("pair_logs", lambda x: x[:-1]),
         ("pair_logs", lambda x: x * np.nan), ("pair_logs", lambda x: x + 900),
-        ("counts", lambda x: -1 - x), ("counts", lambda x: x + 1e300),
+        ("counts", lambda x: -1 - x), ("counts", lambda x: x + 1e300), ("spreads", lambda x: x[:-1]),
+        ("spreads", lambda x: x * np.nan), ("spreads", lambda x: -1 - x),
         ("pair_counts", lambda x: x + np.inf), ("line", lambda x: x + 5),
         ("line", lambda x: x * 1e200),
         ("example_starts", lambda x: x[:-1]), ("example_tokens", lambda x: x + 1000),

@@ -78,8 +78,9 @@ def renumber_table(table: ValueTable, constraint: Constraint) -> ValueTable:
     slots, rows = _renumber_codes(table.slots, PACES, found)
     pairs, places = _renumber_codes(table.pairs, table.size, found)
     return replace(
-        table, numbers=numbers, slots=slots, logs=table.logs[rows], counts=table.counts[rows], pairs=pairs,
-        pair_logs=table.pair_logs[places], pair_counts=table.pair_counts[places],
+        table, numbers=numbers, slots=slots, logs=table.logs[rows], counts=table.counts[rows],
+        spreads=table.spreads[rows], pairs=pairs, pair_logs=table.pair_logs[places],
+        pair_counts=table.pair_counts[places],
     )  # fmt: skip
 
 

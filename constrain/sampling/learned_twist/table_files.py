@@ -30,10 +30,10 @@ from .value_table import HORIZONS, PACES, SMALLEST, ValueTable
 
 __all__ = ["load_table", "save_table"]
 
-FORMAT = 5
+FORMAT = 6
 ARRAYS = {
     "head": (np.int64, 1), "name": (np.uint8, 1), "example_tokens": (np.int32, 1), "example_starts": (np.int64, 1),
-    "slots": (np.int64, 1), "logs": (np.float64, 2), "counts": (np.float64, 1),
+    "slots": (np.int64, 1), "logs": (np.float64, 2), "counts": (np.float64, 1), "spreads": (np.float64, 1),
     "pairs": (np.int64, 1), "pair_logs": (np.float64, 1), "pair_counts": (np.float64, 1), "line": (np.float64, 1),
 }  # fmt: skip
 """The arrays of a file: dtype and number of dimensions."""
@@ -68,7 +68,7 @@ def save_table(constraint: Constraint, path: str | PathLike[str]) -> None:
         "name": np.frombuffer(_name_constraint(constraint), np.uint8),
         "example_tokens": np.array([token for one in examples for token in one], np.int32),
         "example_starts": np.cumsum([0, *map(len, examples)]).astype(np.int64),
-        "slots": table.slots, "logs": table.logs, "counts": table.counts,
+        "slots": table.slots, "logs": table.logs, "counts": table.counts, "spreads": table.spreads,
         "pairs": table.pairs, "pair_logs": table.pair_logs, "pair_counts": table.pair_counts,
         "line": np.array(table.line),
     }  # fmt: skip
@@ -153,7 +153,8 @@ def _check_table(arrays: dict[str, NDArray[Any]], constraint: Constraint) -> Val
     slots, size, states = arrays["slots"], constraint.vocabulary.size, len(arrays["example_starts"]) - 1
     _check(len(head) == 3 and head[0] == FORMAT and head[1] == size and head[2] >= 0, "another version or vocabulary")
     _check(head[2] <= MOST_POPULATIONS, f"values of {head[2]} populations, where at most {MOST_POPULATIONS} are taken")
-    _check(len(slots) == len(logs) == len(counts) and 0 < logs.shape[1] <= len(HORIZONS), "shapes of values")
+    _check(len(slots) == len(logs) == len(counts) == len(arrays["spreads"]), "shapes of values")
+    _check(0 < logs.shape[1] <= len(HORIZONS), "shapes of values")
     _check(bool((np.diff(slots) > 0).all()), "slots not ascending")
     _check(not len(slots) or (slots[0] >= 0 and slots[-1] < states * PACES), "slots out of range")
     _check(states >= 0 and starts[0] == 0 and starts[-1] == len(tokens), "examples")
@@ -163,15 +164,15 @@ def _check_table(arrays: dict[str, NDArray[Any]], constraint: Constraint) -> Val
     _check(not len(pairs) or (pairs[0] >= 0 and pairs[-1] < states * size), "pairs out of range")
     _check(bool(((logs <= 0) & (logs > -1000)).all()), "values outside (0, 1]")
     _check(bool((np.abs(arrays["pair_logs"]) <= MOST_SHIFT).all()), "shifts out of range")
-    for name in ("counts", "pair_counts"):
+    for name in ("counts", "spreads", "pair_counts"):
         values = arrays[name].astype(np.float64)
-        _check(bool(((values >= 0) & (values <= MOST_COUNT)).all()), "counts out of range")
+        _check(bool(((values >= 0) & (values <= MOST_COUNT)).all()), "counts or spreads out of range")
     # A slope is a mean of slopes between whole numbers of bytes, whose log-values are in [SMALLEST, 0].
     _check(len(line) == 2 and abs(line[0]) <= MOST_COUNT and 2 * SMALLEST <= line[1] <= 0, "the line")
     numbers = StateNumbers(-1)
     numbers.examples = [tuple(tokens[a:b]) for a, b in zip(starts, starts[1:])]
     return ValueTable(
-        numbers, size, slots, logs, counts, pairs, arrays["pair_logs"], arrays["pair_counts"],
+        numbers, size, slots, logs, counts, arrays["spreads"], pairs, arrays["pair_logs"], arrays["pair_counts"],
         (line[0], line[1]), head[2],
     )  # fmt: skip
 

@@ -36,6 +36,10 @@ of one slot differ nearly as much as texts of one state: few of them say little 
 REACH, BASE = 8.0, 0.05
 """A text that had k tokens more or fewer left than is asked about has the weight BASE + exp(-k / REACH) in the mean of
 its slot: early in a text, a model is not where it will be late."""
+SPREAD_SHRINK = 4.0
+"""Texts of the spread of the wider class that are added to those of a state, and of a slot."""
+MOST_DEPARTURE = 1.5
+"""Nats by which a text's value counts as above what is said of it, at most: rare ones would be all of a spread."""
 PAIR_SHRINK, MOST_SHIFT = 2.0, 8.0
 """Texts without a shift that are added to those of a pair, and the largest shift in nats."""
 PRIOR = 4.0
@@ -152,8 +156,9 @@ def back_up(visited: VisitedPrefixes, prior: ValueTable, start: ValueTable, pass
     classes = _Classes.of(layout, prior, PRIOR)
     for _ in range(passes or (1 if start.populations else FIRST_PASSES)):
         found = _solve(layout, classes, prior, table, None)
+        spreads = _learn_spreads(layout, classes, found, prior, table)
         table = _learn_pairs(layout, classes, found, prior)
-        table = replace(table, line=_fit(classes, found, start.line))
+        table = replace(table, spreads=spreads, line=_fit(classes, found, start.line))
     for one, value in zip(layout.texts, np.clip(found.own, TINY, 1.0).tolist()):
         one.value = value
     return replace(table, populations=start.populations + 1, has_fallen_back=start.has_fallen_back)
@@ -213,12 +218,7 @@ def _merge_edges(layout: _Layout, classes: _Classes, table: ValueTable) -> tuple
     """Return the edges to texts that were not visited, one for each text and slot: owner, slot's index, probability
     times what last tokens make of the value.
     """
-    probs = layout.edge_probs
-    if len(table.pairs):
-        codes = layout.edge_slots // PACES * table.size + layout.edge_tokens
-        index = np.minimum(table.pairs.searchsorted(codes), len(table.pairs) - 1)
-        shifts = np.where((table.pairs[index] == codes) & (layout.edge_tokens >= 0), table.pair_logs[index], 0.0)
-        probs = probs * np.exp(shifts)
+    probs = layout.edge_probs * np.exp(_find_shifts(table, layout.edge_slots, layout.edge_tokens))
     count = len(classes.slots)
     used = probs > 0
     codes, place = np.unique(
@@ -226,6 +226,16 @@ def _merge_edges(layout: _Layout, classes: _Classes, table: ValueTable) -> tuple
     )
     merged = np.bincount(place, probs[used], len(codes)).astype(np.float64)
     return codes // count, codes % count, merged
+
+
+def _find_shifts(table: ValueTable, slots: Ints, tokens: Ints) -> Floats:
+    """Return what last tokens (-1: none) add to the log-values of slots: float64 [n]."""
+    if not len(table.pairs):
+        return np.zeros(len(slots))
+    codes = slots // PACES * table.size + tokens
+    index = np.minimum(table.pairs.searchsorted(codes), len(table.pairs) - 1)
+    shifts: Floats = np.where((table.pairs[index] == codes) & (tokens >= 0), table.pair_logs[index], 0.0)
+    return shifts
 
 
 def _average(
@@ -278,6 +288,23 @@ def _fit(classes: _Classes, found: _Pass, line: tuple[float, float]) -> tuple[fl
     logs = found.logs[:, -1]
     used = (classes.counts > 0) & (logs > SMALLEST / 2)
     return fit_line(classes.least[used], logs[used]) if used.any() else line
+
+
+def _learn_spreads(layout: _Layout, classes: _Classes, found: _Pass, prior: ValueTable, table: ValueTable) -> Floats:
+    """Return the spread of each slot. table: what was known of last tokens when the values were computed."""
+    drawn = np.flatnonzero((layout.lefts > 1) & (found.own > 0))
+    shifts = _find_shifts(table, layout.slots[drawn], layout.tokens[drawn])
+    logs = np.log(found.own[drawn]) - np.log(np.maximum(found.slot_own[drawn], TINY)) - shifts
+    squares = np.expm1(np.minimum(logs, MOST_DEPARTURE)) ** 2
+    weights, count = layout.weights[drawn], len(classes.slots)
+    totals: Floats = np.bincount(classes.texts[drawn], weights * squares, count).astype(np.float64)
+    totals[classes.known] += classes.earlier[classes.known] * prior.spreads
+    counts = np.bincount(classes.texts[drawn], weights, count) + classes.earlier
+    overall = totals.sum() / max(counts.sum(), TINY)
+    by_state, seen = (np.bincount(classes.states, each)[classes.states] for each in (totals, counts))
+    of_state = (by_state + SPREAD_SHRINK * overall) / (seen + SPREAD_SHRINK)
+    spreads: Floats = (totals + SPREAD_SHRINK * of_state) / (counts + SPREAD_SHRINK)
+    return spreads
 
 
 def _learn_pairs(layout: _Layout, classes: _Classes, found: _Pass, prior: ValueTable) -> ValueTable:

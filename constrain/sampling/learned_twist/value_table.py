@@ -13,7 +13,8 @@ of a state (a *pair*). Where nothing is known, a value comes from the first of
     `guess_logs`, exp(a + b x) with b <= 0 and x the least bytes to the end, less if tokens are too few for them; with
     the mean departure from it in the same coarse state, which differs in registers and places only
 
-Values are positive, so a twist made of them is proper whatever they are. All logs are natural.
+Values are positive, so a twist made of them is proper whatever they are. The *spread* of a slot is the mean square of
+the relative departures of its texts' values from what the table says of them. All logs are natural.
 """
 
 from __future__ import annotations
@@ -79,6 +80,8 @@ class ValueTable:
         in that one.
     counts : float64 [n]
         Number of texts that were seen in each slot, by weight.
+    spreads : float64 [n]
+        Spread of each slot; where no text was seen, of its state, or of all.
     pairs : int64 [m], ascending
         Codes of (state, last token): state * size + token.
     pair_logs, pair_counts : float64 [m]
@@ -96,6 +99,7 @@ class ValueTable:
     slots: Ints
     logs: Floats
     counts: Floats
+    spreads: Floats
     pairs: Ints
     pair_logs: Floats
     pair_counts: Floats
@@ -110,7 +114,7 @@ class ValueTable:
     @property
     def nbytes(self) -> int:
         """Size in memory: that of the arrays, and an estimate of that of the states."""
-        arrays = (self.slots, self.logs, self.counts, self.pairs, self.pair_logs, self.pair_counts)
+        arrays = (self.slots, self.logs, self.counts, self.spreads, self.pairs, self.pair_logs, self.pair_counts)
         return sum(one.nbytes for one in arrays) + self.numbers.nbytes
 
     def copy(self) -> ValueTable:
@@ -134,7 +138,7 @@ class ValueTable:
 def empty_table(numbers: StateNumbers, size: int) -> ValueTable:
     """Return a table that has learned nothing."""
     none, nothing = np.empty(0, np.int64), np.empty(0)
-    return ValueTable(numbers, size, none, np.empty((0, 1)), nothing, none, nothing, nothing)
+    return ValueTable(numbers, size, none, np.empty((0, 1)), nothing, nothing, none, nothing, nothing)
 
 
 def count_horizons(left: int) -> int:
@@ -228,6 +232,23 @@ class Values:
         states = slots // PACES
         out: NDArray[np.bool_] = self._seen[np.minimum(self._seen.searchsorted(states), len(self._seen) - 1)] != states
         return out & (slots >= 0)
+
+    @property
+    def has_spreads(self) -> bool:
+        """Whether `spreads_of` is known: not for scouts, nor while a table is cold."""
+        return self.unseen is None and self.table.populations >= COLD and len(self._seen) > 0
+
+    def spreads_of(self, slots: Ints) -> Floats:
+        """Return the spread of each slot (int64 [n], also of those that are not in the table): float64 [n]."""
+        known, spreads = self.table.slots, self.table.spreads
+        index = np.minimum(known.searchsorted(slots), len(known) - 1)
+        out: Floats = np.where(known[index] == slots, spreads[index], self._mean_spread)
+        return out
+
+    @cached_property
+    def _mean_spread(self) -> float:
+        """Mean spread of the slots, by the texts that were seen in each."""
+        return float(np.average(self.table.spreads, weights=self.table.counts))
 
     @cached_property
     def _seen(self) -> Ints:
