@@ -26,6 +26,7 @@ import numpy as np
 
 from .core.language_model import LanguageModel
 from .smc import draw_smc
+from .success_trie import SMALLEST
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
@@ -72,7 +73,7 @@ def estimate_mass(
 
 def count_expected_texts(mass: float, masses: Sequence[float], attempts: float) -> float:
     """Return how many texts are expected of further attempts, at most; inf if m(root) could fall to p(L), so that every
-    attempt would succeed.
+    attempt would succeed. (It never falls below SMALLEST.)
 
     mass: p(L). masses: m(root) at the beginning of each attempt so far, at least 4. attempts: their number.
     """
@@ -82,7 +83,7 @@ def count_expected_texts(mass: float, masses: Sequence[float], attempts: float) 
     fall, expected = SLACK * fall, 0.0
     while attempts > 0:  # one doubling after the other
         fall, step = fall * growth, min(made, attempts)
-        root -= fall * step / made
+        root = max(root - fall * step / made, SMALLEST)
         if root <= mass:
             return math.inf
         expected += step * mass / root

@@ -6,8 +6,11 @@
     texts must be distinct                                                without_replacement
     the constraint makes no masks                                         awrs
     the model is Markov and its product with the constraint is small      markov: computed, not sampled
-    there are at most FEW texts (white space aside)                       exact: soon all are known
-    no draw of the pilot ended in time                                    exact: it learns where texts end
+    the texts are short and have at most FEW prefixes (white space        exact: soon all are known
+      aside) in tokens
+    no draw of the pilot ended in time, but a text of small populations   smc: it learns where texts end
+      did
+    none of these did either                                              exact: it rules out what has no end
     the pilot's estimate of masking's divergence is at most SMALL nats    masked: as good, and fastest
       and steady; all its draws ended; no checker follows the mask
     the pilot's estimate of p(L) is at least 1 / ATTEMPTS                 exact: a text takes 1 / p(L) attempts
@@ -20,7 +23,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,20 +31,25 @@ import numpy as np
 
 from ..base.errors import LimitError, UnsupportedError, check_choice
 from ..engine.text_enumeration import list_texts
+from ..vocabulary.vocabulary import Vocabulary
 from .core import masked_sampling
 from .core.language_model import LanguageModel
 from .post_filtering import PostFilter
 from .research.hidden_markov import Hmm
 from .research.hmm_product import HiddenProduct
 from .research.markov_exact import Product
+from .smc import draw_smc
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
 
-__all__ = ["SamplerChoice", "ChoiceInputs", "choose_sampler", "apply_rule"]
+__all__ = ["SamplerChoice", "ChoiceInputs", "choose_sampler", "count_token_prefixes", "apply_rule"]
 
 FEW = 500
-"""Number of texts that `exact` can learn completely from a few thousand rows of the model."""
+"""Number of token sequences that begin texts, of which `exact` learns one or more with every attempt that fails."""
+SHORT = 32
+"""Bytes of a text so short that `exact` can tell its probability from 0 (`success_trie.SMALLEST`) by far, whatever the
+model."""
 SMALL = 0.05
 """Nats of KL(masked distribution || p given L): less than 0.16 in total variation, by Pinsker's inequality."""
 PILOT = 32
@@ -54,6 +62,8 @@ EFFECTIVE = 8
 """Effective sample size that the particles should have before they are first resampled."""
 FEWEST, MOST = 16, 256
 """Smallest and largest number of particles of a population."""
+TRIALS = 4
+"""Populations of FEWEST particles that are grown where no draw of the pilot ended; each learns from those before."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +72,9 @@ class ChoiceInputs:
 
     wants: requested options that only "masked" supports. repeats: whether texts may repeat. masks: whether the
     constraint makes masks. states: size of the product with a Markov model; 0 if there is none or it is too large.
-    texts: number of texts; 0 if more than FEW. pilot: `weight_stats` of `drawn` masked draws. checked: whether a
-    checker after the mask can reject a text that masking has generated.
+    texts: number of texts; 0 if some are longer than SHORT, or they have more than FEW prefixes. pilot: `weight_stats`
+    of `drawn` masked draws. living: whether a text of some small populations ended. checked: whether a checker after
+    the mask can reject a text that masking has generated.
     """
 
     wants: str = ""
@@ -73,6 +84,7 @@ class ChoiceInputs:
     texts: int | None = None
     pilot: Mapping[str, float] | None = None
     drawn: int = 0
+    living: bool | None = None
     checked: bool = False
 
 
@@ -109,7 +121,10 @@ def apply_rule(inputs: ChoiceInputs) -> SamplerChoice | str:
         return "pilot"
     pilot = f"{inputs.drawn} masked draws"
     if not inputs.pilot["ess"]:
-        return SamplerChoice("exact", f"none of {pilot} ended in time: where texts end has to be learnt")
+        if inputs.living is None:
+            return "living"
+        failed = f"none of {pilot} ended in time: where texts end has to be learnt"
+        return SamplerChoice("smc", failed, {"particles": FEWEST}) if inputs.living else SamplerChoice("exact", failed)
     divergence, ess_share = inputs.pilot["kl_to_target"], inputs.pilot["ess"] / inputs.drawn
     if inputs.pilot["steady"] and divergence <= SMALL and not inputs.pilot["dead_ends"] and not inputs.checked:
         return SamplerChoice("masked", f"{pilot} show that masking diverges by only {divergence:.2g} nats")
@@ -151,12 +166,42 @@ def choose_sampler(
         if choice == "states":
             inputs = replace(inputs, states=count_product_states(lm, constraint, max_tokens))
         elif choice == "texts":
-            inputs = replace(inputs, texts=len(list_texts(constraint.grammar, FEW) or ()))
+            inputs = replace(inputs, texts=count_few_texts(constraint))
+        elif choice == "living":
+            trials = draw_smc(lm, constraint, n=TRIALS, particles=FEWEST, rng=rng, max_tokens=max_tokens, twist="fresh")
+            calls += int(trials.stats["model_calls"])
+            inputs = replace(inputs, living=trials.stats["log_z"] > -math.inf)
         else:
             pilot = masked_sampling.draw_masked(lm, constraint, n=PILOT, rng=rng, max_tokens=max_tokens)
-            calls = int(pilot.stats["model_calls"])
+            calls += int(pilot.stats["model_calls"])
             inputs = replace(inputs, pilot=pilot.stats, drawn=PILOT)
     return replace(choice, calls=calls)
+
+
+def count_few_texts(constraint: Constraint) -> int:
+    """Return the number of texts of a constraint, if all are short and `exact` soon knows their prefixes; 0 if not."""
+    texts = list_texts(constraint.grammar, FEW) or []
+    if not texts or len(texts[-1]) > SHORT or count_token_prefixes(texts, constraint.vocabulary) > FEW:
+        return 0
+    return len(texts)
+
+
+def count_token_prefixes(texts: Sequence[bytes], vocabulary: Vocabulary) -> int:
+    """Return how many sequences of tokens begin one of some texts, and spell it as far as they go.
+
+    Tokens with equal bytes count as one.
+    """
+    tokens, lengths = vocabulary.by_bytes
+    counts = {b"": 1}  # sequences that spell each prefix
+    for text in texts:
+        for end in range(1, len(text) + 1):
+            if text[:end] not in counts:
+                counts[text[:end]] = sum(
+                    counts[text[: end - length]]
+                    for length in lengths
+                    if length <= end and text[end - length : end] in tokens
+                )
+    return sum(counts.values())
 
 
 def count_product_states(lm: LanguageModel, constraint: Constraint, max_tokens: int) -> int:

@@ -25,7 +25,7 @@ from constrain.sampling.attempt_forecast import (
     is_hopeless,
 )
 from constrain.sampling.critics import Guide
-from constrain.sampling.success_trie import SuccessTrie
+from constrain.sampling.success_trie import SMALLEST, SuccessTrie
 from tests.markov_factory import Case, ChainModel, cases, g_test
 
 LETTERS_AND_ZERO = constrain.Vocabulary.from_tokens([bytes([c]) for c in b"abcdefghijklmnopqrstuvwxyz0"] + [None], [27])
@@ -122,8 +122,19 @@ def test_a_mass_that_does_not_fall_gives_attempts_over_needed() -> None:
 
 def test_a_mass_that_falls_to_what_is_there_is_never_hopeless() -> None:
     linear = [1 - i / 500 for i in range(64)]
-    assert count_expected_texts(1e-300, linear, 1000) == math.inf
-    assert count_expected_texts(1e-300, linear, 100) < 1e-290
+    assert count_expected_texts(1e-199, linear, 1000) == math.inf
+    assert count_expected_texts(1e-199, linear, 100) < 1e-190
+
+
+def test_a_mass_below_all_bounds_of_the_trie_is_hopeless() -> None:
+    """The trie raises bounds to SMALLEST, so not even one that knows every prefix accepts such texts."""
+    linear = [1 - i / 500 for i in range(64)]
+    assert count_expected_texts(1e-300, linear, 1000) <= 1000 * 1e-300 / SMALLEST
+    forced = constrain.compile(LETTERS_AND_ZERO, regex="a{300}")
+    lm = ChainModel(np.log(np.tile(np.array([0.2] + [0.8 / 27] * 27), (29, 1))), 1)
+    with pytest.raises(LimitError, match=r"in 3[2-5] attempts: p\(L\) is about 6e-212.*it stopped early"):
+        search(Case("forced", lm, forced, lambda text: False, 302), n=1)
+    assert sum(lm.asked) <= 2 * 301
 
 
 @settings(max_examples=30, deadline=None)

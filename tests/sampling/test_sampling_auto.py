@@ -9,8 +9,17 @@ from constrain import compile, generate
 from constrain.base.errors import UnsupportedError
 from constrain.sampling import Hmm, ValidatorChecker, draw
 from constrain.sampling.core.weight_statistics import weight_stats
-from constrain.sampling.sampler_choice import FEW, PILOT, SMALL, ChoiceInputs, SamplerChoice, apply_rule, choose_sampler
-from tests.markov_factory import LETTERS, TWO, ChainModel, cases
+from constrain.sampling.post_filtering import PostFilter
+from constrain.sampling.sampler_choice import (
+    PILOT,
+    SMALL,
+    ChoiceInputs,
+    SamplerChoice,
+    apply_rule,
+    choose_sampler,
+    count_token_prefixes,
+)
+from tests.markov_factory import LETTERS, PIECES, TWO, ChainModel, cases
 
 GOOD = weight_stats(np.full(PILOT, -9.0))
 DEAD = weight_stats(np.full(PILOT, -np.inf))
@@ -26,7 +35,8 @@ OPEN = {"states": 0, "texts": 0, "drawn": PILOT}
         (ChoiceInputs(masks=False), "awrs", "no masks"),
         (ChoiceInputs(states=12), "markov", "12 states"),
         (ChoiceInputs(states=0, texts=7), "exact", "only 7 texts"),
-        (ChoiceInputs(**OPEN, pilot=DEAD), "exact", "none of 32"),
+        (ChoiceInputs(**OPEN, pilot=DEAD, living=True), "smc", "none of 32"),
+        (ChoiceInputs(**OPEN, pilot=DEAD, living=False), "exact", "none of 32"),
         (ChoiceInputs(**OPEN, pilot=GOOD), "masked", "only 0 nats"),
         (ChoiceInputs(**OPEN, pilot={**GOOD, "steady": 0.0}), "smc", "16 particles"),
         (ChoiceInputs(**OPEN, pilot={**GOOD, "kl_to_target": 2 * SMALL}), "smc", "16 particles"),
@@ -46,7 +56,12 @@ def test_every_row_of_the_table(inputs: ChoiceInputs, sampler: str, because: str
 
 @pytest.mark.parametrize(
     ("inputs", "needed"),
-    [(ChoiceInputs(), "states"), (ChoiceInputs(states=0), "texts"), (ChoiceInputs(states=0, texts=0), "pilot")],
+    [
+        (ChoiceInputs(), "states"),
+        (ChoiceInputs(states=0), "texts"),
+        (ChoiceInputs(states=0, texts=0), "pilot"),
+        (ChoiceInputs(**OPEN, pilot=DEAD), "living"),
+    ],
 )
 def test_the_input_that_is_needed_next(inputs: ChoiceInputs, needed: str) -> None:
     assert apply_rule(inputs) == needed
@@ -92,11 +107,45 @@ def test_masking_where_it_is_right_and_particles_where_it_is_not() -> None:
     assert chosen(even, compile(LETTERS, regex="[ab]{9}[abc]*"), 10).calls > 0
 
 
-def test_a_pilot_that_never_ends_leads_to_exact() -> None:
+def test_a_pilot_that_never_ends_leads_to_populations_that_do() -> None:
     rows = np.array([[0.5, 0.4, 1e-12, 0.1]] * 5)
     lm = ChainModel(np.log(rows / rows.sum(axis=1, keepdims=True)), 1)
-    assert FEW < 2**11
-    assert chosen(lm, compile(LETTERS, regex="[ab]*c"), 12).sampler == "exact"
+    rare = compile(LETTERS, regex="[ab]*c")
+    assert chosen(lm, rare, 12).sampler == "smc"
+    assert chosen(lm, PostFilter(rare, ValidatorChecker(LETTERS, lambda text: False)), 12).sampler == "exact"
+
+
+def test_few_texts_that_the_model_hardly_ever_writes_are_not_attempted() -> None:
+    forced = compile(LETTERS, regex="a{400}")
+    lm = ChainModel(np.log(np.array([[0.1, 0.5, 0.3, 0.1]] * 5)), 1)
+    found = chosen(lm, forced, 410)
+    assert (found.sampler, found.calls) == ("masked", 401)
+    assert sum(lm.asked) == 401  # draws with the same text share a row
+    one = generate(lm, regex="a{400}", tokenizer=LETTERS, max_tokens=410, seed=0, sampler="auto")
+    assert (one.text, one.stats.sampler) == ("a" * 400, "masked")
+    assert sum(lm.asked) <= 3 * 401 + 1
+
+
+def test_texts_that_tokens_spell_in_many_ways_are_not_few() -> None:
+    """Of a text of 31 letters, each of a million sequences of tokens would be learnt by itself."""
+    one, short = compile(PIECES, choices=["ab" * 15 + "a"]), compile(PIECES, choices=["abba"])
+    lm = ChainModel.random(PIECES, 1, 0)
+    assert chosen(lm, short).sampler == "exact"
+    found = chosen(lm, one, 40)
+    assert found.sampler == "smc"
+    assert found.calls <= 40
+
+
+def test_token_prefixes_are_counted_as_they_are_listed() -> None:
+    texts = [b"abba", b"abab", b"b"]
+    spelled = {token for token in PIECES.tokens if token}
+    listed, new = {()}, {()}
+    while new:
+        longer = {(*tokens, token) for tokens in new for token in spelled}
+        new = {one for one in longer if any(text.startswith(b"".join(one)) for text in texts)}
+        listed |= new
+    assert count_token_prefixes(texts, PIECES) == len(listed)
+    assert count_token_prefixes([], PIECES) == 1
 
 
 def test_a_checker_has_no_mask() -> None:
