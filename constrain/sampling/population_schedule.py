@@ -35,6 +35,9 @@ __all__ = ["PopulationSchedule", "can_learn", "open_schedule"]
 SCOUT_EVERY = 3
 """Counted populations between two scouts."""
 SCOUT_PARTICLES = 4
+GROWTH = 1.25
+"""Ratio of texts from which on a growing population learns again: backups of long texts then take some five times as
+long as the last of them, and not as many times as it has tokens."""
 MOST_VISITED = 20_000
 """Texts of a call that are learned from: up to 4 KB each."""
 
@@ -95,6 +98,7 @@ class PopulationSchedule:
         self.trie = LearningTrie(prefixes, table.numbers, MOST_VISITED)
         self.kind: Kind = "flat" if table.has_fallen_back else "learned"
         self._is_frozen = False
+        self._learned_texts = 0
 
     def grow(self, rng: np.random.Generator) -> Population:
         """Grow the next counted population, and learn from it."""
@@ -123,8 +127,12 @@ class PopulationSchedule:
         return population
 
     def _relearn(self) -> Values:
-        """Return the values that the texts visited so far give, while a population is growing."""
-        self.table = replace(self._learned(), populations=self.table.populations)
+        """Return the values that the texts visited so far give, while a population is growing.
+
+        They are learned again once there are enough new texts: a backup takes time in proportion to all texts.
+        """
+        if len(self.trie.visited) >= GROWTH * self._learned_texts:
+            self.table = replace(self._learned(), populations=self.table.populations)
         return Values(self.table)
 
     def freeze(self) -> None:
@@ -147,6 +155,7 @@ class PopulationSchedule:
         return high - low
 
     def _learned(self) -> ValueTable:
+        self._learned_texts = len(self.trie.visited)
         return back_up(self.trie.visited, self.prior, self.table)
 
     def _learn(self) -> None:

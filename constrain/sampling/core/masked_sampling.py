@@ -248,12 +248,10 @@ def draw_masked(
     for left in range(max_tokens, 0, -1):
         if not live:
             break
-        prefixes = [tuple(matchers[i].tokens) for i in live]
-        places = {prefix: place for place, prefix in enumerate(dict.fromkeys(prefixes))}  # equal texts share a row
-        rows = rows_after(lm, [list(prefix) for prefix in places], constraint.vocabulary.size)
+        rows = rows_after(lm, [matchers[i].tokens for i in live], constraint.vocabulary.size)
         calls += 1
         still = []
-        for i, row in zip(live, (rows[places[prefix]] for prefix in prefixes)):
+        for i, row in zip(live, rows):
             mask = matchers[i].mask(None)
             choice = pick_under(row, mask & last if left == 1 else mask, rng, proposal, ends)
             if choice is None:  # the token limit was reached where the text may not end

@@ -184,34 +184,48 @@ def _solve(layout: _Layout, classes: _Classes, prior: ValueTable, table: ValueTa
     """
     most = int(layout.lefts.max())
     owners, targets, probs = _merge_edges(layout, classes, table)
-    count = len(layout.texts)
-    logs = np.empty((len(classes.slots), count_horizons(most)))
+    count, size = len(layout.texts), len(classes.slots)
+    logs = np.empty((size, count_horizons(most)))
     own, slot_own = np.zeros(count), np.zeros(count)
-    values: Floats = np.zeros(len(classes.slots))
+    values: Floats = np.zeros(size)
     before: Floats = np.zeros(count)
     columns = {int(left): column for column, left in enumerate(HORIZONS[: logs.shape[1]])}
     logs[:, 0] = SMALLEST
-    for left in range(1, int(HORIZONS[logs.shape[1] - 1]) + 1):
+    longest = int(HORIZONS[logs.shape[1] - 1])
+    by_left = _group_by_left(layout.lefts)
+    decay = BASE + np.exp(-np.arange(max(most, longest) + 1) / REACH)
+    every = np.arange(size)
+    for left in range(1, longest + 1):
+        if left <= 2:  # of texts with one token left, only the value with one token left is known
+            counts = classes.last if left == 1 else classes.counts
+            used = layout.weights if left == 1 else layout.weights * (layout.lefts > 1)
+            averages = _Averages(classes, counts, table.line, np.union1d(targets, classes.texts))
         sums = layout.ends + np.bincount(owners, probs * values[targets], count)
         if len(layout.children):
             sums += np.bincount(layout.child_owners, layout.child_probs * before[layout.children], count)
         before = np.minimum(sums, 1.0)
-        used = layout.weights * (np.ones(count, np.bool_) if left == 1 else layout.lefts > 1)
-        counts = classes.last if left == 1 else classes.counts
         if unseen is None:
-            weights = used * (BASE + np.exp(-np.abs(layout.lefts - left) / REACH))
-            shares = np.bincount(classes.texts, weights, len(classes.slots))
-            totals = np.bincount(classes.texts, weights * before, len(classes.slots))
-            values = _average(classes, counts, totals / np.maximum(shares, TINY), prior, table.line, left)
+            weights = used * decay[np.abs(layout.lefts - left)]
+            shares = np.bincount(classes.texts, weights, size)
+            totals = np.bincount(classes.texts, weights * before, size)
+            wanted = every if left in columns else averages.asked
+            values = averages.at(totals / np.maximum(shares, TINY), prior, left, wanted)
         else:
-            sums_of_slots: Floats = np.bincount(classes.texts, used * before, len(classes.slots)).astype(np.float64)
+            sums_of_slots: Floats = np.bincount(classes.texts, used * before, size).astype(np.float64)
             values = _average_bare(classes, counts, sums_of_slots, prior, unseen, left)
-        now = layout.lefts == left
-        if now.any():
+        now = by_left.get(left)
+        if now is not None:
             own[now], slot_own[now] = before[now], values[classes.texts[now]]
         if left in columns:
             logs[:, columns[left]] = np.log(np.maximum(values, TINY))
     return _Pass(np.minimum(logs, 0.0), own, slot_own)
+
+
+def _group_by_left(lefts: Ints) -> dict[int, Ints]:
+    """Return the texts with each number of tokens left."""
+    order = np.argsort(lefts, kind="stable")
+    starts = np.flatnonzero(np.diff(lefts[order], prepend=-1))
+    return {int(lefts[group[0]]): group for group in np.split(order, starts[1:])}
 
 
 def _merge_edges(layout: _Layout, classes: _Classes, table: ValueTable) -> tuple[Ints, Ints, Floats]:
@@ -238,27 +252,51 @@ def _find_shifts(table: ValueTable, slots: Ints, tokens: Ints) -> Floats:
     return shifts
 
 
-def _average(
-    classes: _Classes, new: Floats, means: Floats, prior: ValueTable, line: tuple[float, float], left: int
-) -> Floats:
-    """Return the values of slots: what `guess_logs` says of each, times the mean ratios to it of its coarse state, of
-    its state, and of itself. new, means: number of this call's texts, and mean of their V.
+class _Averages:
+    """The values of slots: what `guess_logs` says of each, times the mean ratios to it of its coarse state, of its
+    state, and of itself.
 
     Means are arithmetic, those of ratios with a gamma prior of mean 1 and its own shape: a value is an expectation, of
     which rare texts may be the larger part. A few texts that could not be completed say little about the next one, and
     a value that is too low costs more than one that is too high: such texts are seldom drawn, and weigh much.
+
+    Only slots of which a text was seen, in this call or earlier, are in means. asked: slots whose values the equation
+    needs (int64 [k]). What does not depend on the number of tokens left is computed once.
     """
-    old = _earlier_values(classes, prior, left)
-    counts = new + classes.earlier
-    logs = np.log(np.maximum(new * means + classes.earlier * old, TINY) / np.maximum(counts, TINY))
-    estimate = guess_logs(line, classes.least, left)
-    for groups, shrink in zip(classes.groups, (COARSE_SHRINK, STATE_SHRINK)):
-        ratios = np.exp(np.minimum(logs - estimate, MOST_RATIO))
-        common = (np.bincount(groups, counts * ratios) + shrink) / (np.bincount(groups, counts) + shrink)
-        estimate = estimate + np.log(common)[groups]
-    ratios = np.exp(np.minimum(logs - estimate, -SMALLEST))
-    estimate = estimate + np.log((counts * ratios + SLOT_SHRINK) / (counts + SLOT_SHRINK))
-    return np.where((new == 0) & (classes.earlier > 0), old, np.exp(np.clip(estimate, SMALLEST, 0.0)))
+
+    def __init__(self, classes: _Classes, new: Floats, line: tuple[float, float], asked: Ints) -> None:
+        self.classes, self.new, self.line, self.asked = classes, new, line, asked
+        counts = new + classes.earlier
+        self.seen = np.flatnonzero(counts > 0)
+        self.counts, self.earlier = counts[self.seen], classes.earlier[self.seen]
+        self.groups = [
+            (groups, groups[self.seen], shrink, np.bincount(groups[self.seen], self.counts, int(groups.max()) + 1))
+            for groups, shrink in zip(classes.groups, (COARSE_SHRINK, STATE_SHRINK))
+        ]
+        self.is_old = (new == 0) & (classes.earlier > 0)
+
+    def at(self, means: Floats, prior: ValueTable, left: int, wanted: Ints) -> Floats:
+        """Return the values with some tokens left: float64 [n], 0 except for wanted slots. means: of this call's texts,
+        the mean of their V.
+        """
+        classes, seen, counts = self.classes, self.seen, self.counts
+        known = self.new[seen] * means[seen]
+        if len(prior.slots):
+            old = _earlier_values(classes, prior, left)
+            known = known + self.earlier * old[seen]
+        logs = np.log(np.maximum(known, TINY) / np.maximum(counts, TINY))
+        estimate = guess_logs(self.line, classes.least, left)
+        for groups, own_groups, shrink, total in self.groups:
+            ratios = np.exp(np.minimum(logs - estimate[seen], MOST_RATIO))
+            common = (np.bincount(own_groups, counts * ratios, len(total)) + shrink) / (total + shrink)
+            estimate = estimate + np.log(common)[groups]
+        ratios = np.exp(np.minimum(logs - estimate[seen], -SMALLEST))
+        estimate[seen] += np.log((counts * ratios + SLOT_SHRINK) / (counts + SLOT_SHRINK))
+        values = np.zeros(len(means))
+        values[wanted] = np.exp(np.clip(estimate[wanted], SMALLEST, 0.0))
+        if len(prior.slots):
+            values[self.is_old] = old[self.is_old]
+        return values
 
 
 def _average_bare(
