@@ -20,6 +20,7 @@ from ..integrations.context_length import check_prompt_length
 from ..integrations.transformers_models import LoadedModel, Prompt, VocabularyTokenizer, as_loaded, load_model
 from ..integrations.vocabulary_match import check_tokenizer
 from ..sampling import Checker, LanguageModel
+from ..sampling.core.numeric_functions import read_verdict
 from ..vocabulary.vocabulary import Vocabulary
 from .generation_arguments import Check, ConstraintRequest
 from .prompt_composition import PromptTemplate, add_refusals, as_prompt_template, check_retry_prompt, compose_prompt
@@ -218,9 +219,11 @@ def bind_check(check: Check, vocabulary: Vocabulary, skipped: int = 0) -> Checke
     check_text = check
 
     def accepts(data: bytes) -> bool:
+        text = data[skipped:].decode("utf-8", "replace")
         try:
-            return bool(check_text(data[skipped:].decode("utf-8", "replace")))
+            verdict = check_text(text)
         except ValueError:
             return False
+        return read_verdict("the check", text, verdict)
 
     return accepts

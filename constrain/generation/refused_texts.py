@@ -8,6 +8,7 @@ from ..base.errors import ConstrainError, Refusal, ValueRefused, describe_value
 from ..checking.verdicts import TextChecker, VerdictChecker
 from ..decoding.outcomes import Outcome
 from ..sampling import Checker
+from ..sampling.core.numeric_functions import read_verdict
 from ..sampling.post_filtering import as_checker
 from .generation_result import Generation, as_generation
 
@@ -55,7 +56,6 @@ def find_refusal(check: Check, generation: Generation[Any], vocabulary: Vocabula
         return "" if is_accepted(VerdictChecker(vocabulary, check), generation) else "the checker rejects it"
     try:
         verdict = check(text)  # type: ignore[operator]
-        return "" if verdict else f"the check returned {describe_value(verdict)}"
     except ValueError as error:
         return str(error) or "the check raised ValueError"
     except Exception as error:
@@ -63,6 +63,7 @@ def find_refusal(check: Check, generation: Generation[Any], vocabulary: Vocabula
             f"the check failed on {text[-60:]!r}: {error.__class__.__name__}: {error}",
             hint="A check returns whether it accepts the text, or raises a ValueError with the reason.",
         ) from error
+    return "" if read_verdict("the check", text, verdict) else f"the check returned {describe_value(verdict)}"
 
 
 def was_healed(generation: Generation[Any], vocabulary: Vocabulary) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from ..base.errors import ArgumentError, ConstrainError, TokenRefused, check_type, describe_value
 from ..vocabulary.vocabulary import Vocabulary
+from .core.numeric_functions import read_verdict
 from .core.sampler_arguments import check_validators
 
 __all__ = ["BothCheckers", "Checker", "ValidatorChecker", "CheckerPosition", "Stepwise"]
@@ -59,6 +60,8 @@ class AnswerCache:
             self.calls += 1
             try:
                 answer = compute()
+            except ArgumentError:  # it says what is wrong
+                raise
             except Exception as error:
                 raise ConstrainError(
                     f"the checker failed on {text[-60:]!r}: {error.__class__.__name__}: {error}",
@@ -125,9 +128,13 @@ class ValidatorChecker(Stepwise[bytes]):
         check_validators(accepts=accepts, viable=viable)
 
         def feed(text: bytes, more: bytes) -> bytes | None:
-            return text + more if viable is None or viable(text + more) else None
+            after = text + more
+            return after if viable is None or read_verdict("the checker", after, viable(after)) else None
 
-        super().__init__(vocabulary, b"", feed, (lambda text: True) if accepts is None else accepts)
+        def may_end(text: bytes) -> bool:
+            return accepts is None or read_verdict("the checker", text, accepts(text))
+
+        super().__init__(vocabulary, b"", feed, may_end)
 
 
 class _StepwisePosition(Generic[S]):

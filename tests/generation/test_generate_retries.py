@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 
-from constrain import ConstrainError, ValueRefused, Vocabulary, generate
+from constrain import ConstrainError, LimitError, ValueRefused, Vocabulary, generate
+from constrain.base.errors import ArgumentError
 from constrain.sampling import ValidatorChecker
 from tests.markov_factory import ALARM, TWO, ChainModel, cases, g_test
 from tests.model_factory import TableModel, made
@@ -140,6 +143,23 @@ def test_a_checker_object_guides_masked_texts() -> None:
 def test_a_check_that_fails_is_an_error_and_no_refusal() -> None:
     with pytest.raises(ConstrainError, match=r"the check failed on .*ZeroDivisionError"):
         generate(LM, **GIVEN, check=lambda text: 1 / 0, seed=1)  # type: ignore[arg-type, return-value]
+
+
+@pytest.mark.parametrize("sampler", ["masked", "exact", "smc", "awrs", "without_replacement"])
+@pytest.mark.parametrize("verdict", ["", "too long", b"no", [], ("no",), {}, object()])
+def test_a_check_that_returns_no_verdict_is_named(sampler: str, verdict: object) -> None:
+    """A text would count as accepting, whatever it says."""
+    with pytest.raises(ArgumentError, match=r"the check of '\w*' is .*: it is True or False\n.*raise a ValueError"):
+        generate(LM, **GIVEN, check=lambda text: verdict, seed=1, sampler=sampler)  # type: ignore[arg-type, return-value]
+
+
+@pytest.mark.parametrize("sampler", ["masked", "exact", "smc", "awrs"])
+def test_numbers_none_and_matches_are_verdicts(sampler: str) -> None:
+    for accepting in (True, np.bool_(True), 1, re.compile("").match("")):
+        assert generate(LM, **GIVEN, check=lambda text, one=accepting: one, seed=1, sampler=sampler).text  # type: ignore[arg-type]
+    for refusing in (False, np.bool_(False), 0, None, re.compile("x").match("")):
+        with pytest.raises((ValueRefused, LimitError)):
+            generate(LM, **GIVEN, check=lambda text, one=refusing: one, seed=1, sampler=sampler)  # type: ignore[arg-type]
 
 
 def test_a_reason_raised_is_a_rejection_for_every_sampler() -> None:

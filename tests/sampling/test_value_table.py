@@ -589,8 +589,15 @@ def test_files_of_other_constraints_and_damaged_ones_are_refused(tmp_path: Path)
         path.write_bytes(damaged)
         with pytest.raises(SourceError, match="not a table"):
             load_table(case.constraint, path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(SourceError, match=r"none\.npz cannot be read: No such file.*\n.*that `save_table` wrote"):
         load_table(case.constraint, tmp_path / "none.npz")
+    with pytest.raises(SourceError, match="cannot be read: Is a directory"):
+        load_table(case.constraint, tmp_path)
+    with pytest.raises(SourceError, match=r"cannot be written: No such file.*\n.*Make its folder first"):
+        save_table(case.constraint, tmp_path / "none" / "table.npz")
+    with pytest.raises(SourceError, match=r"cannot be written: Is a directory.*\n.*not of a folder"):
+        save_table(case.constraint, tmp_path)
+    assert sorted(one.name for one in tmp_path.iterdir()) == [path.name]
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,17 @@
-"""Calls of functions that callers give, such as utilities and scores: their mistakes are errors that name the text."""
+"""Calls of functions that callers give, such as utilities, scores and checks: their mistakes are errors that name the
+text.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
 from ...base.errors import ArgumentError, describe_value
 
-__all__ = ["call_function", "compute_number", "read_number"]
+__all__ = ["call_function", "compute_number", "read_number", "read_verdict"]
 
 
 def call_function(name: str, function: Callable[..., Any], *texts: str) -> Any:
@@ -42,6 +45,21 @@ def read_number(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError, RuntimeError):  # RuntimeError: a tensor of several elements
         return math.nan
+
+
+def read_verdict(name: str, text: str | bytes, verdict: Any) -> bool:
+    """Return what a function says of a text: whether it is accepted.
+
+    Besides a bool, a number, None and the match of a pattern are taken for one. Raise ArgumentError for anything else,
+    such as a text, which would be true whatever it says.
+    """
+    is_number = read_number(verdict) == read_number(verdict)
+    if verdict is None or isinstance(verdict, (bool, re.Match)) or is_number:
+        return bool(verdict)
+    raise ArgumentError(
+        f"{name} of {text[-60:]!r} is {describe_value(verdict)}: it is True or False",
+        hint="To give a reason, raise a ValueError with it." if name == "the check" else "",
+    )
 
 
 def show_texts(texts: tuple[str, ...]) -> str:

@@ -57,13 +57,13 @@ def save_table(constraint: Constraint, path: str | PathLike[str]) -> None:
     ------
     TypeError
         For arguments of other types.
-    OSError
+    SourceError
         If the file cannot be written.
     """
     _check_arguments(constraint, path)
     table = take_table(constraint)
     examples = table.numbers.examples
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "head": np.array([FORMAT, table.size, table.populations], np.int64),
         "name": np.frombuffer(_name_constraint(constraint), np.uint8),
         "example_tokens": np.array([token for one in examples for token in one], np.int32),
@@ -73,6 +73,16 @@ def save_table(constraint: Constraint, path: str | PathLike[str]) -> None:
         "line": np.array(table.line),
     }  # fmt: skip
     target = Path(path).absolute()
+    try:
+        _write_arrays(target, arrays)
+    except OSError as error:
+        hint = "Make its folder first." if not target.parent.exists() else "Give the path of a file, not of a folder."
+        hint = hint if not target.parent.is_dir() or target.is_dir() else ""
+        raise SourceError(f"{path} cannot be written: {error.strerror or error}", hint=hint) from error
+
+
+def _write_arrays(target: Path, arrays: dict[str, NDArray[Any]]) -> None:
+    """Write arrays to a file, which is replaced atomically. Raise OSError."""
     with NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as file:
         try:
             np.savez_compressed(file, allow_pickle=False, **arrays)  # type: ignore[arg-type]
@@ -101,9 +111,7 @@ def load_table(constraint: Constraint, path: str | PathLike[str]) -> ValueTable:
     TypeError
         For arguments of other types.
     SourceError
-        If the file is damaged, too large, or of another constraint or vocabulary.
-    OSError
-        If the file cannot be read.
+        If the file cannot be read, is damaged, too large, or of another constraint or vocabulary.
     """
     _check_arguments(constraint, path)
     arrays = _read_arrays(Path(path))
@@ -128,8 +136,12 @@ def _check_arguments(constraint: object, path: object) -> None:
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of a file, of the right names, types and dimensions."""
     damaged = SourceError(f"{path} is not a table of values that `save_table` wrote.")
-    with path.open("rb") as file:
-        data = BytesIO(file.read(MOST_BYTES + 1))
+    try:
+        with path.open("rb") as file:
+            data = BytesIO(file.read(MOST_BYTES + 1))
+    except OSError as error:
+        hint = "Give the path of a file that `save_table` wrote; without one, the first calls learn a table."
+        raise SourceError(f"{path} cannot be read: {error.strerror or error}", hint=hint) from error
     if len(data.getbuffer()) > MOST_BYTES:
         raise damaged
     try:
