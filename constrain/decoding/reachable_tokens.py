@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.errors import LimitError, VocabularyError
+from ..base.errors import VocabularyError
 from ..engine.free_keys import SPARE, find_keyless_state, free_states_after, list_plain_tokens
+from ..engine.length_limits import make_limit_error
 from ..sampling.core.masked_sampling import allowed_tokens
 from .token_budget import can_complete
 
@@ -75,11 +76,7 @@ class Budget:
         data = self.completion(matcher)
         if data is not None and not self.fits(data, self.max_tokens):
             least = (self.length(data) or 0) + 1
-            raise LimitError(
-                f"max_new_tokens is {self.max_tokens}; the shortest text found takes {least} tokens, its end token "
-                "included",
-                hint=f"Give max_new_tokens={least} or more.",
-            )
+            raise make_limit_error(self.max_tokens, least, data, "max_new_tokens")
         return data
 
     def narrow(self, matcher: Matcher, mask: NDArray[np.int32], known: bytes | None, remaining: int) -> None:

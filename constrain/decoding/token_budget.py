@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..base.errors import LimitError, TokenRefused, VocabularyError
+from ..base.errors import TokenRefused, VocabularyError
 from ..engine.completion_check import can_end_after
+from ..engine.length_limits import make_limit_error
 from ..engine.matcher import Matcher
 
 if TYPE_CHECKING:
@@ -44,10 +45,7 @@ class Closing:
         self.lost = False
         if not self.renew(matcher, max_tokens):
             least = len(self.tokens()) + 1
-            raise LimitError(
-                f"max_tokens is {max_tokens}; the shortest text found takes {least} tokens, its end token included",
-                hint=f"Give max_tokens={least} or more. That text begins with {show_start(self.data or b'')}.",
-            )
+            raise make_limit_error(max_tokens, least, self.data or b"")
 
     def tokens(self) -> list[int]:
         """Return the shortest tokenisation of the completion. Raise VocabularyError if there is none."""
@@ -142,9 +140,3 @@ def can_complete(matcher: Matcher, data: bytes) -> bool:
 def read_state(matcher: Matcher) -> tuple[int, int] | None:
     """Return the state of a Matcher; None if it does not tell."""
     return getattr(matcher, "state", None)
-
-
-def show_start(data: bytes) -> str:
-    """Return the beginning of a text, quoted, for an error message."""
-    text = data.decode("utf-8", "replace")
-    return repr(text if len(text) <= 60 else text[:59] + "…")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..decoding.model_runner import ModelRunner
 from ..decoding.outcomes import Outcome, Piece, Stats
 from ..decoding.scheduler import Scheduler
 from ..engine.constraint import Constraint
+from ..engine.length_limits import explain_short_limit
 from ..sampling import SAMPLERS, Checker, Draws, LanguageModel, add_post_filter, draw
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
 from .drawn_texts import DrawnTexts
@@ -114,8 +116,12 @@ def make_sampler_draw(
         draws = draw(lm, constraint, sampler=sampler, n=count, rng=rng, max_tokens=most, **options)
         return convert_draws(draws, constraint, (perf_counter_ns() - start) / 1e3), draws.unfinished
 
-    is_checked = options.get("checker") is not None
-    return lambda lm, n: repeat_until_ended(attempt, lm, n, limit_tokens(lm, max_tokens), is_checked)
+    def draw_texts(lm: LanguageModel, n: int) -> tuple[list[Outcome], int]:
+        most = limit_tokens(lm, max_tokens)
+        too_few = partial(explain_short_limit, constraint, most)
+        return repeat_until_ended(attempt, lm, n, most, options.get("checker") is not None, too_few)
+
+    return draw_texts
 
 
 def convert_draws(draws: Draws, constraint: Constraint, total_us: float) -> list[Outcome]:
@@ -136,15 +142,19 @@ def repeat_until_ended(
     n: int,
     max_tokens: int,
     is_checked: bool = False,
+    explain_limit: Callable[[], LimitError | None] = lambda: None,
 ) -> tuple[list[Outcome], int]:
     """Return n finished texts and the number of unfinished ones. Raise LimitError after ATTEMPTS unfinished texts per
     text.
 
     attempt: draws, from a model and within a number of tokens, a number of texts; returns those that ended and the
     number that did not. If it returns neither, fewer than n texts are returned. is_checked: whether a check counts the
-    texts that it refuses as unfinished.
+    texts that it refuses as unfinished. explain_limit: returns an error if max_tokens is less than the shortest text
+    takes, which is raised if none of the first texts ended.
     """
     finished, unfinished = attempt(lm, max_tokens, n)
+    if unfinished and not finished and (error := explain_limit()) is not None:
+        raise error
     while unfinished and len(finished) < n:
         if unfinished >= ATTEMPTS * n:
             raise LimitError(

@@ -5,7 +5,8 @@ Z-hat / Z. So with (x, Z-hat) and a fresh (x', Z-hat'), moving with probability 
 invariant (Andrieu, Doucet & Holenstein 2010). More particles only make the chain mix faster.
 
 That holds if all populations have one law. The learned twist therefore learns during the first half of the states that
-are discarded at the start, and stays as it is from then on.
+are discarded at the start, and stays as it is from then on. If the language is enumerated by then, all further states
+are exact draws (`enumerated_texts`).
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..base.errors import LimitError
+from ..engine.length_limits import explain_short_limit
 from .core.language_model import LanguageModel
 from .core.results import Draw, Draws, log_sum
 from .core.sampler_arguments import check_common_arguments, check_counts, check_function, check_masks, check_particles
+from .enumerated_texts import EnumeratingPopulations
 from .particle_bounds import bound_by_particles
 from .particles import Mover, ParticleNode, Prefixes
 from .populations import Critic, Population, Settings
 from .resampling import Resampler
 from .smc import AnyTwist, as_draw, as_function, open_populations
+from .success_walks import make_no_text_error
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
@@ -128,7 +132,7 @@ def draw_pimh(
     Raises
     ------
     LimitError
-        If `attempts` populations died at the start.
+        If `attempts` populations died at the start, or fewer that have shown that there is no text.
     """
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "pimh")
@@ -142,6 +146,7 @@ def draw_pimh(
     prefixes = Prefixes(lm, constraint)
     source = open_populations(prefixes, particles, settings, twist)
     state, log_zs, returned, moved = ChainState(None, -np.inf), list[float](), list[ChainState](), 0
+    enumerating = source if isinstance(source, EnumeratingPopulations) else None
     steps: list[int] = []  # populations before each state returned
     planned = burn + 1 + (n - 1) * thin
     while len(returned) < n or (
@@ -151,11 +156,15 @@ def draw_pimh(
             source.freeze()
         population = source.grow(rng)
         log_zs.append(population.log_z)
+        if enumerating is not None and enumerating.texts:
+            state = state._replace(log_z=-np.inf)  # an exact draw does not depend on the state before it
         before, state = state, step_chain(state, population, rng, len(log_zs))
         moved += state is not before
         if state.node is None:
+            if enumerating is not None and enumerating.list_texts() == []:
+                raise make_no_text_error(constraint, max_tokens)
             if len(log_zs) >= attempts:
-                raise LimitError(
+                raise explain_short_limit(constraint, max_tokens) or LimitError(
                     f"no text was found: all of {attempts} populations of {particles} particles died",
                     hint="Raise particles or max_tokens, give a twist, or see what the validator and critic reject.",
                 )
@@ -173,7 +182,7 @@ def draw_pimh(
         **counts,
         **({"value_gap": value_gap} if value_gap == value_gap else {}),
         acceptance=moved / max(len(log_zs), 1),
-        start_bias=bound_start_bias(log_zs, steps),
+        start_bias=0.0 if enumerating is not None and enumerating.texts else bound_start_bias(log_zs, steps),
         populations=len(log_zs),
         model_calls=prefixes.calls,
         contexts=prefixes.contexts,

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..base.errors import LimitError, UnsupportedError, check_choice
 from ..engine.text_enumeration import list_texts
@@ -172,10 +173,25 @@ def choose_sampler(
             calls += int(trials.stats["model_calls"])
             inputs = replace(inputs, living=trials.stats["log_z"] > -math.inf)
         else:
-            pilot = masked_sampling.draw_masked(lm, constraint, n=PILOT, rng=rng, max_tokens=max_tokens)
+            pilot = masked_sampling.draw_masked(SharedRows(lm), constraint, n=PILOT, rng=rng, max_tokens=max_tokens)
             calls += int(pilot.stats["model_calls"])
             inputs = replace(inputs, pilot=pilot.stats, drawn=PILOT)
     return replace(choice, calls=calls)
+
+
+class SharedRows:
+    """A LanguageModel that asks another one only once for equal prefixes of a call."""
+
+    def __init__(self, lm: LanguageModel) -> None:
+        self.lm = lm
+
+    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.floating[Any]]:
+        """As every LanguageModel."""
+        keys = [tuple(prefix) for prefix in prefixes]
+        places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+        rows = np.asarray(self.lm.next_logprobs([list(key) for key in places]))
+        shared: NDArray[np.floating[Any]] = rows[[places[key] for key in keys]] if len(rows) == len(places) else rows
+        return shared
 
 
 def count_few_texts(constraint: Constraint) -> int:

@@ -16,7 +16,7 @@ Constraint (`learned_twist`): with it, 16 particles are enough where masks alone
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, Protocol, Union
+from typing import TYPE_CHECKING, Literal, Union
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from .core.language_model import LanguageModel
 from .core.results import Draw, Draws, log_sum
 from .core.sampler_arguments import check_common_arguments, check_function, check_masks, check_particles
 from .distinct_particles import grow_distinct_population
+from .enumerated_texts import EnumeratingPopulations, PopulationSource
 from .learned_twist.value_table import ValueTable
 from .particle_bounds import bound_by_particles
 from .particles import Mover, ParticleNode, Prefixes
@@ -36,28 +37,10 @@ if TYPE_CHECKING:
     from ..engine.constraint import Constraint
     from .twists import Twist
 
-__all__ = ["AnyTwist", "PopulationSource", "as_draw", "draw_smc", "grow_population", "open_populations"]
+__all__ = ["AnyTwist", "as_draw", "draw_smc", "grow_population", "open_populations"]
 
 AnyTwist = Union[Literal["learned", "fresh"], ValueTable, "Twist", None]
 """What `twist=` takes, see `draw_smc`."""
-
-
-class PopulationSource(Protocol):
-    """A sequence of populations of one call."""
-
-    def grow(self, rng: np.random.Generator) -> Population:
-        """Grow the next population."""
-        ...
-
-    def freeze(self) -> None:
-        """Let all further populations have the same law."""
-        ...
-
-    def finish(self) -> float:
-        """Keep what was learned. Return the gap, in nats, by which states that no text reached could raise Z; NaN if
-        that is not known.
-        """
-        ...
 
 
 class UnlearnedPopulations:
@@ -78,8 +61,19 @@ class UnlearnedPopulations:
         return float("nan")
 
 
-def open_populations(prefixes: Prefixes, particles: int, settings: Settings, twist: AnyTwist) -> PopulationSource:
-    """Return the populations of a call. Raise UnsupportedError for a table of values where none can be used."""
+def open_populations(
+    prefixes: Prefixes, particles: int, settings: Settings, twist: AnyTwist
+) -> PopulationSource | EnumeratingPopulations:
+    """Return the populations of a call. Raise UnsupportedError for a table of values where none can be used.
+
+    A critic may give texts any weight, so populations with one go on growing where the language was enumerated.
+    """
+    source = _open_growing(prefixes, particles, settings, twist)
+    return source if settings.critic is not None else EnumeratingPopulations(source, prefixes, particles)
+
+
+def _open_growing(prefixes: Prefixes, particles: int, settings: Settings, twist: AnyTwist) -> PopulationSource:
+    """Return the populations of a call, all of which grow."""
     if twist is None or settings.twist is not None or not can_learn(prefixes.constraint, settings):
         if isinstance(twist, ValueTable):
             raise UnsupportedError(

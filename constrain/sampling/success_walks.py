@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError, ConstrainError, LimitError
+from ..engine.length_limits import explain_short_limit
 from .core.language_model import LanguageModel, check_mass, rows_after
+from .core.numeric_functions import read_verdict
 from .core.results import Draw
 from .core.token_masses import allowed_tokens, draw_index
 from .success_trie import END, PrefixDistribution, SuccessTrie, TrieNode
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from ..engine.constraint import Constraint
     from ..engine.matcher import Matcher
 
-__all__ = ["Validator", "DistributionSource", "Walk", "build_prefix_distribution"]
+__all__ = ["Validator", "DistributionSource", "Walk", "build_prefix_distribution", "make_no_text_error"]
 
 Validator = Callable[[bytes], Any]
 """A validator: whether complete bytes are accepted, or whether a prefix can still be accepted. It must be
@@ -148,7 +150,7 @@ class DistributionSource:
                 if not 0 <= answer <= 1:
                     raise ArgumentError(f"the validator gives {text[-60:]!r} {answer}, which is not a probability")
                 return float(answer)
-            return float(bool(answer))
+            return float(read_verdict("the validator", text, answer))
         except ArgumentError:
             raise
         except Exception as error:
@@ -163,10 +165,7 @@ class DistributionSource:
 
     def no_text_error(self) -> LimitError:
         """Return the error for a constraint that no text of positive probability satisfies."""
-        return LimitError(
-            f"no text of at most {self.max_tokens} tokens satisfies the constraint with any probability",
-            hint="Raise max_tokens, or check which texts the model and the validator reject.",
-        )
+        return make_no_text_error(self.constraint, self.max_tokens)
 
     @property
     def stats(self) -> dict[str, float]:
@@ -180,6 +179,14 @@ class DistributionSource:
 
 
 NOTHING = PrefixDistribution(np.zeros(0, np.int64), np.zeros(0))
+
+
+def make_no_text_error(constraint: Any, max_tokens: int) -> LimitError:
+    """Return the error for a constraint that no text of positive probability satisfies within max_tokens."""
+    return explain_short_limit(constraint, max_tokens) or LimitError(
+        f"no text of at most {max_tokens} tokens satisfies the constraint with any probability",
+        hint="Raise max_tokens, or check which texts the model and the validator reject.",
+    )
 
 
 class Walk:

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.errors import LimitError
+from ..engine.length_limits import explain_short_limit
 from .attempt_forecast import FIRST, WORTH, MassEstimate, describe_mass, estimate_mass, is_hopeless
 from .core.language_model import LanguageModel
 from .core.results import Draw, Draws
@@ -105,7 +106,7 @@ def draw_exact(
     search.run()
     draws_found = [draw for draw in search.answers if draw is not None][:n]
     if not draws_found:
-        raise search.nothing_found_error()
+        raise explain_short_limit(constraint, max_tokens) or search.nothing_found_error()
     log_z = search.log_z()
     draws = [Draw(draw.tokens, draw.text, draw.logprob, log_z) for draw in draws_found]
     counts = {

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError, LimitError
+from ..engine.length_limits import explain_short_limit
 from .core.language_model import LanguageModel
 from .core.results import Draw, Draws, log_sum
 from .core.sampler_arguments import check_common_arguments, check_counts, check_masks, check_validators
@@ -115,7 +116,8 @@ def draw_without_replacement(
         raise (
             source.no_text_error()
             if race.time == np.inf
-            else LimitError(
+            else explain_short_limit(constraint, max_tokens)
+            or LimitError(
                 f"no text was found after {prefixes} prefixes; p(L) is at most {source.trie.bound:.3g}",
                 hint="Give a trie, so that the next call continues where this one stopped, or raise prefixes=.",
             )

@@ -126,7 +126,7 @@ def test_no_text_in_time() -> None:
     assert product.log_z == -np.inf
     assert not product.marginals().any()
     for ask in (product.best, lambda: product.sample(1, np.random.default_rng(0))):
-        with pytest.raises(LimitError, match="no text of at most 5 tokens"):
+        with pytest.raises(LimitError, match="max_tokens is 5; the shortest text found takes 7 tokens"):
             ask()
 
 

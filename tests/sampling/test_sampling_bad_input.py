@@ -418,7 +418,7 @@ def test_where_there_is_nothing_draws_weigh_nothing_or_it_is_said(sampler: str, 
         draws = run(sampler, lm, **given)
     except LimitError as error:
         assert SAMPLERS[sampler].target != "masked"
-        assert "no text" in error.cause
+        assert "no text" in error.cause or "the shortest text found takes 4 tokens" in error.cause
         assert "max_tokens" in error.hint
         return
     assert draws.log_z == -math.inf

@@ -94,7 +94,7 @@ def test_masses_far_below_the_least_float() -> None:
 
 
 def test_nothing_in_time_and_too_much() -> None:
-    with pytest.raises(LimitError, match="at most 3 tokens"):
+    with pytest.raises(LimitError, match="max_tokens is 3; the shortest text found takes 5 tokens"):
         draw(HMM, CASE.constraint, sampler="markov", n=1, rng=RNG(0), max_tokens=3)
     with pytest.raises(LimitError, match="too many"):
         HiddenProduct(Hmm.random(400, 3, rng=RNG(0)), compile(TWO, regex="[ab]{300}"), max_tokens=400)

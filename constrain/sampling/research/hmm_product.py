@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from ...base.cached_property import cached_property
 from ...base.errors import ArgumentError, LimitError
+from ...engine.length_limits import explain_short_limit
 from ..core.results import Draw, Draws, log_sum
 from ..core.token_masses import draw_index
 from .hidden_exploration import NO_ARCS, HiddenExplorer
@@ -228,7 +229,7 @@ class HiddenProduct:
         Those of a truncated product are from p given L and the texts of the product, and have its sum as weight.
         """
         if self.log_z == -np.inf:
-            raise LimitError(
+            raise explain_short_limit(self.automaton.constraint, self.max_tokens) or LimitError(
                 f"no text of at most {self.max_tokens} tokens satisfies the constraint with any probability",
                 hint="Raise max_tokens, or check which texts the model gives any probability.",
             )

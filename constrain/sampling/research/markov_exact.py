@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ...base.cached_property import cached_property
 from ...base.errors import ArgumentError, LimitError, UnsupportedError
+from ...engine.length_limits import explain_short_limit
 from ..core.language_model import LanguageModel
 from ..core.results import Draw, Draws, log_sum
 from ..core.sampler_arguments import check_common_arguments, check_counts, check_masks
@@ -268,7 +269,7 @@ class Product:
 
     def no_text_error(self) -> LimitError:
         """Return the error for a constraint with p(L) = 0."""
-        return LimitError(
+        return explain_short_limit(self.automaton.constraint, self.max_tokens) or LimitError(
             f"no text of at most {self.max_tokens} tokens satisfies the constraint with any probability",
             hint="Raise max_tokens, or check which texts the model gives any probability.",
         )

@@ -1,0 +1,44 @@
+"""Errors for a max_tokens within which no text of a constraint ends: how many tokens the shortest text takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.errors import LimitError, VocabularyError
+
+__all__ = ["explain_short_limit", "make_limit_error"]
+
+
+def make_limit_error(limit: int, least: int, data: bytes, name: str = "max_tokens") -> LimitError:
+    """Return the error for a limit below the tokens of the shortest text, the end token included.
+
+    name: of the argument. data: the bytes of that text.
+    """
+    return LimitError(
+        f"{name} is {limit}; the shortest text found takes {least} tokens, its end token included",
+        hint=f"Give {name}={least} or more. That text begins with {show_start(data)}.",
+    )
+
+
+def explain_short_limit(constraint: Any, max_tokens: int) -> LimitError | None:
+    """Return the error for a constraint whose shortest text does not fit in max_tokens; None if it fits, or is not
+    known.
+
+    The shortest text is about the one with the fewest bytes; a longer one may take fewer tokens. So this explains why
+    nothing was found, and does not show that there is nothing.
+    """
+    position = getattr(constraint, "first", constraint).matcher()
+    data: bytes | None = position.shortest_completion(None) if hasattr(position, "shortest_completion") else None
+    if data is None:
+        return None
+    try:
+        least = len(constraint.vocabulary.fewest(data)) + 1
+    except VocabularyError:
+        return None
+    return make_limit_error(max_tokens, least, data) if least > max_tokens else None
+
+
+def show_start(data: bytes) -> str:
+    """Return the beginning of a text, quoted, for an error message."""
+    text = data.decode("utf-8", "replace")
+    return repr(text if len(text) <= 60 else text[:59] + "…")
