@@ -19,11 +19,13 @@ from ..engine.constraint import Constraint
 from ..engine.length_limits import explain_short_limit
 from ..sampling import SAMPLERS, Checker, Draws, LanguageModel, add_post_filter, draw
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
+from ..sampling.success_walks import make_no_text_error
 from .drawn_texts import DrawnTexts
 from .engine_call import EngineCall
 from .masked_batches import ATTEMPTS, BatchDrawing
 from .model_preparation import limit_tokens
 from .partial_values import PartialPieces
+from .refusal_counts import count_refusals
 
 __all__ = [
     "ATTEMPTS",
@@ -110,10 +112,13 @@ def make_sampler_draw(
     Unfinished texts are drawn again (see `repeat_until_ended`).
     """
     rng = np.random.default_rng(seed)
+    options = {**options, "checker": count_refusals(options.get("checker"), sampler)}
 
     def attempt(lm: LanguageModel, most: int, count: int) -> tuple[list[Outcome], int]:
         start = perf_counter_ns()
         draws = draw(lm, constraint, sampler=sampler, n=count, rng=rng, max_tokens=most, **options)
+        if not len(draws) and draws.stats.get("bound") == 0:
+            raise make_no_text_error(constraint, most)
         return convert_draws(draws, constraint, (perf_counter_ns() - start) / 1e3), draws.unfinished
 
     def draw_texts(lm: LanguageModel, n: int) -> tuple[list[Outcome], int]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from ..base.errors import ArgumentError, ConstrainError, TokenRefused, check_type, describe_value
+from ..base.errors import ArgumentError, ConstrainError, LimitError, TokenRefused, check_type, describe_value
 from ..vocabulary.vocabulary import Vocabulary
 from .core.numeric_functions import read_verdict
 from .core.sampler_arguments import check_validators
@@ -60,7 +60,7 @@ class AnswerCache:
             self.calls += 1
             try:
                 answer = compute()
-            except ArgumentError:  # it says what is wrong
+            except (ArgumentError, LimitError):  # these say what is wrong
                 raise
             except Exception as error:
                 raise ConstrainError(

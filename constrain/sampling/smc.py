@@ -25,7 +25,7 @@ from .core.language_model import LanguageModel
 from .core.results import Draw, Draws, log_sum
 from .core.sampler_arguments import check_common_arguments, check_function, check_masks, check_particles
 from .distinct_particles import grow_distinct_population
-from .enumerated_texts import EnumeratingPopulations, PopulationSource
+from .enumerated_texts import EnumeratingPopulations, PopulationSource, list_all_texts
 from .learned_twist.value_table import ValueTable
 from .particle_bounds import bound_by_particles
 from .particles import Mover, ParticleNode, Prefixes
@@ -201,6 +201,8 @@ def draw_smc(
     value_gap = source.finish()
     groups = populations[0].ancestors if particles is None and n else None
     counts = {} if critic is not None else {"bound": bound_by_particles(prefixes.root, prefixes.ends).bound}
+    if counts and list_all_texts(prefixes.root, prefixes.ends) == []:  # without the rounding of sums
+        counts["bound"] = 0.0
     made = Draws.of(
         draws,
         **counts,

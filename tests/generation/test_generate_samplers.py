@@ -13,6 +13,7 @@ import pytest
 
 from constrain import compile, generate, sampling
 from constrain.base.errors import ConstrainError, LimitError, UnsupportedError
+from constrain.generation import refusal_counts
 from constrain.generation.finished_texts import ATTEMPTS, make_sampler_draw, select_sampler
 from constrain.sampling import SAMPLERS, SamplingTarget
 from constrain.sampling.core.masked_sampling import allowed_tokens
@@ -241,6 +242,46 @@ def test_too_few_that_end_are_an_error_that_says_how_many(n: int, max_tokens: in
     ended, made = (int(word) for word in str(e.value).split()[:3:2])
     assert ended < n
     assert made - ended >= ATTEMPTS * n
+
+
+@pytest.mark.parametrize("sampler", ["exact", "without_replacement", "smc", "pimh", "asap", "awrs", "auto"])
+@pytest.mark.parametrize("regex", ["ab{12}", "[ab]{9}a*"])
+def test_every_sampler_says_how_many_tokens_are_needed(sampler: str, regex: str) -> None:
+    least = {"ab{12}": 14, "[ab]{9}a*": 10}[regex]
+    with pytest.raises(LimitError, match=f"max_tokens is 6; the shortest text found takes {least} tokens") as masked:
+        generate(LM, regex=regex, tokenizer=TWO, max_tokens=6)
+    with pytest.raises(LimitError) as error:
+        generate(LM, regex=regex, tokenizer=TWO, max_tokens=6, seed=1, sampler=sampler)
+    assert str(error.value) == str(masked.value)
+
+
+@pytest.mark.parametrize("sampler", ["smc", "pimh"])
+def test_populations_end_where_a_check_refuses_everything(
+    sampler: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(refusal_counts, "MOST_REFUSED", 100)
+    monkeypatch.setattr(refusal_counts, "REPORTED", 25)
+    seen: list[str] = []
+    with pytest.raises(LimitError, match="the check refused all of 100 texts"):
+        generate(LM, regex="[ab]{4,40}", tokenizer=TWO, max_tokens=45, seed=1, sampler=sampler,
+                 check=seen.append)  # type: ignore[arg-type]  # fmt: skip
+    assert len(seen) == 100
+    said = [record.getMessage() for record in caplog.records if record.name == "constrain.generation"]
+    assert said == [f"constrain: the check has refused all of {count} texts so far" for count in (25, 50, 100)]
+    seen.clear()
+    with pytest.raises(LimitError, match="no text of at most 45 tokens"):  # two texts, and both are refused
+        generate(LM, regex="a{5}|b{7}", tokenizer=TWO, max_tokens=45, seed=1, sampler=sampler,
+                 check=seen.append)  # type: ignore[arg-type]  # fmt: skip
+    assert sorted(seen) == ["aaaaa", "bbbbbbb"]
+
+
+def test_refusals_are_counted_until_a_text_is_accepted() -> None:
+    count = refusal_counts.CountingCheck(lambda text: text == b"yes", 3)
+    assert [count(text) for text in (b"no", b"no", b"yes", b"no", b"no", b"no", b"no")] == [
+        False, False, True, False, False, False, False,
+    ]  # fmt: skip
+    never = refusal_counts.CountingCheck(lambda text: False, None)
+    assert not any(never(b"no") for _ in range(refusal_counts.REPORTED - 1))
 
 
 def test_a_text_that_never_passes_the_check_is_an_error() -> None:
