@@ -99,6 +99,17 @@ class ExploredModel:
             self.trie.child(node, distribution, 0).rest = 1.0
         return node
 
+    def record_dead_end(self, prefix: Sequence[int]) -> bool:
+        """Record a prefix at the last position, if the text may not end there, as one that nothing follows. Return
+        whether it is one. No row of the model is needed for it.
+        """
+        node = self.find_node(prefix) if len(prefix) + 1 >= self.max_tokens else None
+        if node is None or node.visited or self.matchers[node].is_complete:
+            return False
+        node.rest = 0.0
+        self.rows += 1  # of what a sampler visits, which scouts are relative to
+        return True
+
     def find_node(self, prefix: Sequence[int]) -> TrieNode | None:
         """Return the node of a prefix, which is made if only its last token is new; None if there is none."""
         node = self.trie.root
@@ -188,6 +199,11 @@ class ExploredModel:
             prefixes = queue.take(min(TOGETHER, rows - visited))
             if not prefixes:
                 break
+            dead = {prefix for prefix in prefixes if self.record_dead_end(prefix)}
+            unknown -= math.fsum(queue.reach[prefix] for prefix in dead)
+            prefixes = [prefix for prefix in prefixes if prefix not in dead]
+            if not prefixes:
+                continue
             answered = rows_after(self.lm, [list(prefix) for prefix in prefixes], self.constraint.vocabulary.size)
             visited += len(prefixes)
             for prefix, row in zip(prefixes, answered):

@@ -113,11 +113,16 @@ class DistributionSource:
 
     def is_viable(self, node: TrieNode, matcher: Matcher) -> bool:
         """Return whether the prefix can be continued: from its bound, and at the first visit from the validator of
-        prefixes.
+        prefixes and from the number of tokens left.
         """
         if self.viable is not None and not node.visited:
             if not self.call_validator(self.viable, matcher):
                 self.trie.close(node, 0.0)
+        if node.depth + 1 >= self.max_tokens and not node.visited and not matcher.is_complete:
+            self.trie.close(node, 0.0)  # only an end token would be in time: whatever the model says, nothing follows
+            record = getattr(self.lm, "record_dead_end", None)
+            if record is not None:
+                record(matcher.tokens)
         return not (node.visited and node.theta == 0)
 
     def is_success(self, end: TrieNode, matcher: Matcher) -> bool:

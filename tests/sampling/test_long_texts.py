@@ -209,3 +209,20 @@ def test_populations_find_the_whole_language_and_no_more() -> None:
     assert enumerated >= 9
     judged = open_populations(prefixes, 4, Settings.of(9, critic=lambda text: 0.0), "fresh")
     assert not hasattr(judged, "texts") and hasattr(open_populations(prefixes, 4, settings, "fresh"), "texts")
+
+
+@pytest.mark.parametrize("sampler", ["exact", "asap", "without_replacement"])
+def test_no_row_is_asked_for_where_only_an_end_would_be_in_time(sampler: str) -> None:
+    """All 3^4 prefixes of four letters are visited or known to be dead ends, and their rows could not change that."""
+    seen = Counter[int]()
+
+    class Noting:
+        def next_logprobs(self, prefixes: list[list[int]]) -> Any:
+            seen.update(map(len, prefixes))
+            return EVEN.next_logprobs(prefixes)
+
+    rare, most = constrain.compile(LETTERS, regex="[ab]{3}c|[ab]{4}[abc]*c"), 5
+    found = estimate(Noting(), rare, sampler=sampler, n=48, rng=np.random.default_rng(0), max_tokens=most)
+    assert found.value == pytest.approx(math.log(0.55**3 * 0.25 * 0.2), abs=0.5)
+    assert seen[4] <= 8 * 16  # the texts of L, once in each of 16 calls at most
+    assert not seen[5]
