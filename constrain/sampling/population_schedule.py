@@ -35,9 +35,11 @@ __all__ = ["PopulationSchedule", "can_learn", "open_schedule"]
 SCOUT_EVERY = 3
 """Counted populations between two scouts."""
 SCOUT_PARTICLES = 4
+SHORT = 128
+"""Most tokens of texts of which backups are cheap: growing populations learn whenever they may."""
 GROWTH = 1.25
-"""Ratio of texts from which on a growing population learns again: backups of long texts then take some five times as
-long as the last of them, and not as many times as it has tokens."""
+"""Ratio of visited texts from which on a population of longer texts learns again: all of its backups then take some
+five times as long as the last of them, and not as many times as it has tokens."""
 MOST_VISITED = 20_000
 """Texts of a call that are learned from: up to 4 KB each."""
 
@@ -129,9 +131,11 @@ class PopulationSchedule:
     def _relearn(self) -> Values:
         """Return the values that the texts visited so far give, while a population is growing.
 
-        They are learned again once there are enough new texts: a backup takes time in proportion to all texts.
+        Where texts may be long, they are learned again once enough of them are new: a backup takes time in proportion
+        to all texts and their length.
         """
-        if len(self.trie.visited) >= GROWTH * self._learned_texts:
+        is_short = self.settings.max_tokens <= SHORT
+        if is_short or len(self.trie.visited) >= GROWTH * self._learned_texts:
             self.table = replace(self._learned(), populations=self.table.populations)
         return Values(self.table)
 
