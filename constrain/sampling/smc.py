@@ -146,7 +146,8 @@ def draw_smc(
     particles : int, optional
         None for one population of n particles, all of which are returned with their weights. Otherwise n independent
         populations of this size, from each of which one text is drawn by weight; its weight is the population's
-        estimate of Z. With a learned twist, up to four times as many texts go on at steps whose values are uncertain.
+        estimate of Z. With a learned twist, up to four times as many texts go on at steps whose values are
+        uncertain, at most twice as many in the mean.
     move : Mover, optional
         How a token is chosen; `particles.Masked()` by default.
     resample : str or Resampler

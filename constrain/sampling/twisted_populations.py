@@ -20,9 +20,10 @@ less variance at this step.
 What is not known is how far the values of the chosen texts are from psi, which their rows of the model will show. With
 v(ua) the spread of the slot of ua (0 if ua was visited), and shares q in proportion to s, the sum of the weights is
 expected to change by sum of q^2 v (1 / pi - 1), relative to its square. Where that is much, more candidates are chosen,
-up to WIDEST times the number of particles, and fewer again at the next step: the variance of the estimate, a sum over
-steps of such terms, is least for its rows if the number of texts at each step is in proportion to the root of the
-step's term with one text. How many are chosen depends on what was known before only, so the estimate stays unbiased.
+up to WIDEST times the number of particles (WIDEST_MEAN times in the mean), and fewer again at the next step: the
+variance of the estimate, a sum over steps of such terms, is least for its rows if the number of texts at each step is
+in proportion to the root of the step's term with one text. How many are chosen depends on what was known before only,
+so the estimate stays unbiased.
 
 E[w(x)] = p(x) for every text x of L whatever psi is, since all factors are p / pi: the sum of the weights is an
 unbiased estimate of Z (see `smc`). With psi = h, the probability that a text is completed, all scores of a step sum to
@@ -59,8 +60,8 @@ RELEARN = 8
 """Tokens after which a population may go on with values that were learned from it."""
 STEP_VARIANCE = 0.001
 """Expected relative variance of a step with as many texts as particles, beyond which it gets more texts."""
-WIDEST = 4
-"""Most texts of a step per particle."""
+WIDEST, WIDEST_MEAN = 4, 2
+"""Most texts per particle of a step, and in the mean of the steps so far."""
 DOUBT = 8.0
 """Nats below the value of its slot that the value of one visited text may go: its own is an estimate, too."""
 
@@ -207,7 +208,7 @@ def grow_twisted_population(
     relearn: called after every RELEARN tokens for the values to go on with. They may depend on all that the population
     has found so far.
     """
-    prefixes, resampled, lines = trie.prefixes, 0, itertools.count()
+    prefixes, resampled, room, lines = trie.prefixes, 0, 0, itertools.count()
     live, ended = [_Text(trie.begin(), 0.0, 0.0, -1)], list[_Text]()
     for left in range(settings.max_tokens, 0, -1):
         nodes = [text.node for text in live]
@@ -226,7 +227,9 @@ def grow_twisted_population(
         candidates = _list_candidates(live, steps, values, particles)
         if not len(candidates.shares):
             break
-        width = _choose_width(candidates, ended, particles)
+        room += WIDEST_MEAN * particles
+        width = _choose_width(candidates, ended, particles, min(room, WIDEST * particles))
+        room -= width
         if candidates.effective < settings.threshold * particles or len(live) > width:
             chosen, probabilities = resample_without_replacement(candidates.shares, width, rng)
             resampled += len(chosen) < len(candidates.shares)
@@ -306,7 +309,7 @@ def _list_candidates(
     )  # fmt: skip
 
 
-def _choose_width(candidates: _Candidates, ended: list[_Text], particles: int) -> int:
+def _choose_width(candidates: _Candidates, ended: list[_Text], particles: int, most: int) -> int:
     """Return how many candidates to choose: as many as particles, or more where their values are uncertain."""
     if candidates.spreads is None:
         return particles
@@ -315,7 +318,7 @@ def _choose_width(candidates: _Candidates, ended: list[_Text], particles: int) -
     done = log_sum(np.array([text.log_weight for text in ended])) if ended else -np.inf
     going = math.exp(candidates.log_mass - np.logaddexp(candidates.log_mass, done))
     variance = going**2 * float((shares**2 * candidates.spreads * (1 / probabilities - 1)).sum())
-    return round(particles * min(max(1.0, math.sqrt(variance / STEP_VARIANCE)), WIDEST))
+    return min(max(particles, round(particles * math.sqrt(variance / STEP_VARIANCE))), most)
 
 
 def _choose_children(candidates: _Candidates, particles: int, rng: np.random.Generator) -> tuple[Ints, Floats]:

@@ -122,6 +122,7 @@ def test_populations_of_any_size_are_unbiased(particles: int, threshold: float) 
 def test_populations_that_widen_are_unbiased(threshold: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where values are uncertain more texts go on than there are particles, and fewer again later."""
     monkeypatch.setattr(twisted_populations, "WIDEST", 2)
+    monkeypatch.setattr(twisted_populations, "WIDEST_MEAN", 2)
     monkeypatch.setattr(twisted_populations, "STEP_VARIANCE", 0.02)
     _, learned = learn(SMALL, 3)
     uncertain = replace(spoil(learned), spreads=0.1 + np.arange(len(learned.slots)) % 3, populations=value_table.COLD)
@@ -149,27 +150,30 @@ def test_populations_that_widen_are_unbiased(threshold: float, monkeypatch: pyte
     assert any(wide == 2 and next_width == 1 for one in widths for wide, next_width in zip(one, one[1:]))
 
 
-def test_a_step_widens_where_values_are_uncertain_and_not_known() -> None:
-    """As many texts as particles where values are certain, for scouts and cold tables; at most WIDEST times as many."""
+def test_a_step_widens_where_values_are_uncertain_and_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many texts as particles where values are certain, for scouts and cold tables; bounded everywhere."""
     _, learned = learn(SMALL, 3)
-    warm = replace(learned, populations=value_table.COLD)
+    fetch, counts = Prefixes.fetch_rows, list[int]()
 
-    def widest(table: ValueTable, most: int, particles: int = 2, **options: Any) -> int:
-        found = list[int]()
-        with pytest.MonkeyPatch.context() as patch:
-            fetch = Prefixes.fetch_rows
-            patch.setattr(Prefixes, "fetch_rows", lambda self, nodes: (found.append(len(nodes)), fetch(self, nodes))[1])
-            trie = LearningTrie(Prefixes(SMALL.lm, SMALL.constraint), learned.numbers, most)
-            for seed in range(3):
-                rng = np.random.default_rng(seed)
-                grow_twisted_population(trie, particles, settings_of(SMALL), Values(table, **options), rng)
-        return max(found)
+    def count(prefixes: Prefixes, nodes: list[Any]) -> None:
+        counts.append(len(nodes))
+        fetch(prefixes, nodes)
 
-    certain, uncertain = (replace(warm, spreads=np.full(len(warm.slots), spread)) for spread in (0.0, 10.0))
-    assert widest(uncertain, 0, 1) in range(2, twisted_populations.WIDEST + 1)
-    assert widest(certain, 0, 1) == 1
-    assert widest(uncertain, 0, 1, unseen=0.0) == 1
-    assert widest(replace(uncertain, populations=value_table.COLD - 1), 0, 1) == 1
+    monkeypatch.setattr(Prefixes, "fetch_rows", count)
+
+    def grow(spread: float, populations: int = value_table.COLD, unseen: float | None = None) -> list[int]:
+        counts.clear()
+        table = replace(learned, spreads=np.full(len(learned.slots), spread), populations=populations)
+        trie = LearningTrie(Prefixes(SMALL.lm, SMALL.constraint), learned.numbers, 0)
+        grow_twisted_population(trie, 1, settings_of(SMALL), Values(table, unseen), np.random.default_rng(0))
+        return counts
+
+    widest, mean = twisted_populations.WIDEST, twisted_populations.WIDEST_MEAN
+    wide = grow(10.0)
+    assert 1 < max(wide) <= widest
+    assert all(sum(wide[: k + 1]) <= 1 + mean * k for k in range(len(wide)))  # the first step has one text
+    for narrow in (grow(0.0), grow(10.0, unseen=0.0), grow(10.0, populations=value_table.COLD - 1)):
+        assert max(narrow) == 1
 
 
 @pytest.mark.parametrize("threshold", [0.0, 1.0])
@@ -436,6 +440,7 @@ def test_the_chain_does_not_learn_after_half_of_what_it_discards(monkeypatch: py
     case, learned_after = cases()["traps"], list[int]()
     from constrain.sampling import population_schedule
 
+    drop_table(case.constraint)  # that other tests have left
     grown: list[int] = []
     backing, growing = population_schedule.back_up, population_schedule.grow_twisted_population
 
