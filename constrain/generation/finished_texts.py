@@ -37,6 +37,8 @@ __all__ = [
     "select_sampler",
 ]
 
+FIRST_ATTEMPTS = 8
+"""Unfinished texts per text after which max_tokens is held to be too small if it seems to be and none has ended."""
 PARTICLES = 16
 """Default number of particles. The median of our fixtures is then near p given L; use more where a twist is missing
 (see the how-to)."""
@@ -154,13 +156,14 @@ def repeat_until_ended(
 
     attempt: draws, from a model and within a number of tokens, a number of texts; returns those that ended and the
     number that did not. If it returns neither, fewer than n texts are returned. is_checked: whether a check counts the
-    texts that it refuses as unfinished. explain_limit: returns an error if max_tokens is less than the shortest text
-    takes, which is raised if none of the first texts ended.
+    texts that it refuses as unfinished. explain_limit: returns an error if max_tokens is less than the text of the
+    fewest bytes takes. It is raised after FIRST_ATTEMPTS per text of which none ended: a longer text may take fewer
+    tokens.
     """
     finished, unfinished = attempt(lm, max_tokens, n)
-    if unfinished and not finished and (error := explain_limit()) is not None:
-        raise error
     while unfinished and len(finished) < n:
+        if unfinished >= FIRST_ATTEMPTS * n and not finished and (error := explain_limit()) is not None:
+            raise error
         if unfinished >= ATTEMPTS * n:
             raise LimitError(
                 f"{len(finished)} of {len(finished) + unfinished} texts ended within max_tokens = {max_tokens}"

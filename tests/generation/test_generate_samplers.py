@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from constrain import compile, generate, sampling
+from constrain import Vocabulary, compile, generate, sampling
 from constrain.base.errors import ConstrainError, LimitError, UnsupportedError
 from constrain.generation import refusal_counts
 from constrain.generation.finished_texts import ATTEMPTS, make_sampler_draw, select_sampler
@@ -253,6 +253,15 @@ def test_every_sampler_says_how_many_tokens_are_needed(sampler: str, regex: str)
     with pytest.raises(LimitError) as error:
         generate(LM, regex=regex, tokenizer=TWO, max_tokens=6, seed=1, sampler=sampler)
     assert str(error.value) == str(masked.value)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_longer_text_of_fewer_tokens_is_found(seed: int) -> None:
+    """The text of the fewest bytes does not fit in max_tokens, and most first draws do not end; another text fits."""
+    vocabulary = Vocabulary.from_tokens([b"a", b"b", b"long", None], eos_ids=(3,))
+    lm = ChainModel(np.log(np.tile([0.5, 0.2, 0.2, 0.1], (5, 1))), 1)
+    made = generate(lm, regex="a{3}|(long)", tokenizer=vocabulary, max_tokens=3, seed=seed, sampler="awrs")
+    assert made.text == "long"
 
 
 @pytest.mark.parametrize("sampler", ["smc", "pimh"])
