@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 __all__ = [
     "RESAMPLERS",
     "Resampler",
-    "inclusion_probabilities",
+    "find_inclusion_probabilities",
     "resample_multinomial",
     "resample_residual",
     "resample_stratified",
@@ -94,7 +94,7 @@ def resample_without_replacement(scores: Floats, n: int, rng: np.random.Generato
     return chosen[ascending], probabilities[ascending]
 
 
-def inclusion_probabilities(scores: Floats, n: int) -> Floats:
+def find_inclusion_probabilities(scores: Floats, n: int) -> Floats:
     """Return the probability that `resample_without_replacement` includes each candidate: float64 [m]."""
     ranked = np.sort(scores[scores > 0])[::-1]
     if len(ranked) <= n:

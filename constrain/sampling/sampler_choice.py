@@ -74,7 +74,7 @@ class ChoiceInputs:
     wants: requested options that only "masked" supports. repeats: whether texts may repeat. masks: whether the
     constraint makes masks. states: size of the product with a Markov model; 0 if there is none or it is too large.
     texts: number of texts; 0 if some are longer than SHORT, or they have more than FEW prefixes. pilot: `weight_stats`
-    of `drawn` masked draws. living: whether a text of some small populations ended. checked: whether a checker after
+    of `drawn` masked draws. ended: whether a text of some small populations ended. checked: whether a checker after
     the mask can reject a text that masking has generated.
     """
 
@@ -85,7 +85,7 @@ class ChoiceInputs:
     texts: int | None = None
     pilot: Mapping[str, float] | None = None
     drawn: int = 0
-    living: bool | None = None
+    ended: bool | None = None
     checked: bool = False
 
 
@@ -122,10 +122,10 @@ def apply_rule(inputs: ChoiceInputs) -> SamplerChoice | str:
         return "pilot"
     pilot = f"{inputs.drawn} masked draws"
     if not inputs.pilot["ess"]:
-        if inputs.living is None:
-            return "living"
+        if inputs.ended is None:
+            return "ended"
         failed = f"none of {pilot} ended in time: where texts end has to be learnt"
-        return SamplerChoice("smc", failed, {"particles": FEWEST}) if inputs.living else SamplerChoice("exact", failed)
+        return SamplerChoice("smc", failed, {"particles": FEWEST}) if inputs.ended else SamplerChoice("exact", failed)
     divergence, ess_share = inputs.pilot["kl_to_target"], inputs.pilot["ess"] / inputs.drawn
     if inputs.pilot["steady"] and divergence <= SMALL and not inputs.pilot["dead_ends"] and not inputs.checked:
         return SamplerChoice("masked", f"{pilot} show that masking diverges by only {divergence:.2g} nats")
@@ -168,10 +168,10 @@ def choose_sampler(
             inputs = replace(inputs, states=count_product_states(lm, constraint, max_tokens))
         elif choice == "texts":
             inputs = replace(inputs, texts=count_few_texts(constraint))
-        elif choice == "living":
+        elif choice == "ended":
             trials = draw_smc(lm, constraint, n=TRIALS, particles=FEWEST, rng=rng, max_tokens=max_tokens, twist="fresh")
             calls += int(trials.stats["model_calls"])
-            inputs = replace(inputs, living=trials.stats["log_z"] > -math.inf)
+            inputs = replace(inputs, ended=trials.stats["log_z"] > -math.inf)
         else:
             pilot = masked_sampling.draw_masked(SharedRows(lm), constraint, n=PILOT, rng=rng, max_tokens=max_tokens)
             calls += int(pilot.stats["model_calls"])

@@ -50,7 +50,7 @@ from .learned_twist.visited_prefixes import VisitedPrefix, VisitedPrefixes
 from .lookahead import Lookahead, build_lookahead, find_slot
 from .particles import Move, ParticleNode, Prefixes
 from .populations import Population, Settings, log_potential
-from .resampling import inclusion_probabilities, resample_without_replacement
+from .resampling import find_inclusion_probabilities, resample_without_replacement
 
 __all__ = ["Flat", "LearningTrie", "grow_twisted_population"]
 
@@ -314,7 +314,7 @@ def _choose_width(candidates: _Candidates, ended: list[_Text], particles: int, m
     if candidates.spreads is None:
         return particles
     shares = candidates.shares / candidates.shares.sum()
-    probabilities = inclusion_probabilities(shares, particles)
+    probabilities = find_inclusion_probabilities(shares, particles)
     done = log_sum(np.array([text.log_weight for text in ended])) if ended else -np.inf
     going = math.exp(candidates.log_mass - np.logaddexp(candidates.log_mass, done))
     variance = going**2 * float((shares**2 * candidates.spreads * (1 / probabilities - 1)).sum())

@@ -15,6 +15,7 @@ from constrain.cache import write_behind
 from constrain.cache.source_keys import cache_key, copy_source
 from constrain.compilation.compile_caches import recent
 from constrain.compilation.constraint_compiler import HELD
+from tests.project.test_processes import forked
 
 VOCABULARY = Vocabulary.bytes()
 NAMED = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -206,3 +207,20 @@ def test_flush_waits_for_what_the_thread_is_writing(monkeypatch: pytest.MonkeyPa
     flushing.set()
     behind.flush()
     assert written == ["a"]
+
+
+def test_a_child_does_not_wait_for_what_its_parent_is_writing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that writes is not in the child, nor is what it has taken from the queue."""
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def write(path: str, made: SizedObject) -> None:
+        begun.set()
+        goes_on.wait()
+
+    monkeypatch.setattr(write_behind, "PAUSE", 0.0)
+    behind, made = write_behind.WriteBehind(write, lambda made: 1), SizedObject()
+    behind.later("a", made)()
+    begun.wait()
+    assert forked(behind.flush) == [None]
+    goes_on.set()
+    behind.flush()

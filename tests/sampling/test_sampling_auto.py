@@ -35,8 +35,8 @@ OPEN = {"states": 0, "texts": 0, "drawn": PILOT}
         (ChoiceInputs(masks=False), "awrs", "no masks"),
         (ChoiceInputs(states=12), "markov", "12 states"),
         (ChoiceInputs(states=0, texts=7), "exact", "only 7 texts"),
-        (ChoiceInputs(**OPEN, pilot=DEAD, living=True), "smc", "none of 32"),
-        (ChoiceInputs(**OPEN, pilot=DEAD, living=False), "exact", "none of 32"),
+        (ChoiceInputs(**OPEN, pilot=DEAD, ended=True), "smc", "none of 32"),
+        (ChoiceInputs(**OPEN, pilot=DEAD, ended=False), "exact", "none of 32"),
         (ChoiceInputs(**OPEN, pilot=GOOD), "masked", "only 0 nats"),
         (ChoiceInputs(**OPEN, pilot={**GOOD, "steady": 0.0}), "smc", "16 particles"),
         (ChoiceInputs(**OPEN, pilot={**GOOD, "kl_to_target": 2 * SMALL}), "smc", "16 particles"),
@@ -60,7 +60,7 @@ def test_every_row_of_the_table(inputs: ChoiceInputs, sampler: str, because: str
         (ChoiceInputs(), "states"),
         (ChoiceInputs(states=0), "texts"),
         (ChoiceInputs(states=0, texts=0), "pilot"),
-        (ChoiceInputs(**OPEN, pilot=DEAD), "living"),
+        (ChoiceInputs(**OPEN, pilot=DEAD), "ended"),
     ],
 )
 def test_the_input_that_is_needed_next(inputs: ChoiceInputs, needed: str) -> None:

@@ -16,7 +16,7 @@ from constrain.sampling import pimh, smc
 from constrain.sampling.core.masked_sampling import Proposal
 from constrain.sampling.particles import Awrs, Masked, Prefixes, Twisted
 from constrain.sampling.populations import Settings
-from constrain.sampling.resampling import RESAMPLERS, resample_without_replacement
+from constrain.sampling.resampling import RESAMPLERS, find_inclusion_probabilities, resample_without_replacement
 from constrain.sampling.research.markov_exact import Product
 from constrain.sampling.research.ngram import NGram
 from constrain.sampling.smc import grow_population
@@ -64,11 +64,13 @@ def test_every_particle_lives_on_as_often_as_it_weighs(name: str, raw: list[floa
 @settings(max_examples=40, deadline=None)
 @given(WEIGHTS, st.integers(1, 4))
 def test_without_replacement_keeps_the_mean(raw: list[float], n: int) -> None:
-    weights, means = np.array(raw), np.zeros(len(raw))
+    weights, means, included = np.array(raw), np.zeros(len(raw)), np.zeros(len(raw))
     for probability, (kept, chance) in outcomes(lambda rng: resample_without_replacement(weights, n, rng)):
+        included[kept] += probability
         assert len(set(kept.tolist())) == len(kept) == min(n, np.count_nonzero(weights))
         means[kept] += probability * weights[kept] / chance
     assert means == pytest.approx(weights, abs=1e-9)
+    assert included == pytest.approx(find_inclusion_probabilities(weights, n), abs=1e-9)
 
 
 def test_numpy_agrees_with_the_script() -> None:

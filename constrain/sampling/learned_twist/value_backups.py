@@ -208,7 +208,7 @@ def _solve(layout: _Layout, classes: _Classes, prior: ValueTable, table: ValueTa
             weights = used * decay[np.abs(layout.lefts - left)]
             shares = np.bincount(classes.texts, weights, size)
             totals = np.bincount(classes.texts, weights * before, size)
-            wanted = every if left in columns else averages.asked
+            wanted = every if left in columns else averages.needed
             values = averages.at(totals / np.maximum(shares, TINY), prior, left, wanted)
         else:
             sums_of_slots: Floats = np.bincount(classes.texts, used * before, size).astype(np.float64)
@@ -260,12 +260,12 @@ class _Averages:
     which rare texts may be the larger part. A few texts that could not be completed say little about the next one, and
     a value that is too low costs more than one that is too high: such texts are seldom drawn, and weigh much.
 
-    Only slots of which a text was seen, in this call or earlier, are in means. asked: slots whose values the equation
+    Only slots of which a text was seen, in this call or earlier, are in means. needed: slots whose values the equation
     needs (int64 [k]). What does not depend on the number of tokens left is computed once.
     """
 
-    def __init__(self, classes: _Classes, new: Floats, line: tuple[float, float], asked: Ints) -> None:
-        self.classes, self.new, self.line, self.asked = classes, new, line, asked
+    def __init__(self, classes: _Classes, new: Floats, line: tuple[float, float], needed: Ints) -> None:
+        self.classes, self.new, self.line, self.needed = classes, new, line, needed
         counts = new + classes.earlier
         self.seen = np.flatnonzero(counts > 0)
         self.counts, self.earlier = counts[self.seen], classes.earlier[self.seen]
@@ -276,8 +276,8 @@ class _Averages:
         self.is_old = (new == 0) & (classes.earlier > 0)
 
     def at(self, means: Floats, prior: ValueTable, left: int, wanted: Ints) -> Floats:
-        """Return the values with some tokens left: float64 [n], 0 except for wanted slots. means: of this call's texts,
-        the mean of their V.
+        """Return the values with some tokens left: float64 [n], 0 for slots that are not wanted and were not seen in
+        earlier calls. means: of this call's texts, the mean of their V.
         """
         classes, seen, counts = self.classes, self.seen, self.counts
         known = self.new[seen] * means[seen]
