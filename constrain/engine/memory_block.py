@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+from contextlib import suppress
 from functools import lru_cache
 
 import numpy as np
@@ -11,7 +13,7 @@ from ..base.reserved_memory import map_pages
 from ..kernels import layout as at
 from ..vocabulary.mask_table import MaskTable, data_address
 
-__all__ = ["INITIAL_LENGTHS", "MemoryBlock", "SlotArrays"]
+__all__ = ["INITIAL_LENGTHS", "ROOM", "MemoryBlock", "SlotArrays"]
 
 INITIAL_LENGTHS: dict[int, int] = {
     at.SETS: 2048 * at.SET_W, at.CONFIGS: 32768 * 5, at.SET_HASH: 4096, at.WIDE: 4096 * 256,
@@ -28,6 +30,8 @@ INITIAL_LENGTHS: dict[int, int] = {
 }  # fmt: skip
 """Initial length of each slot in int32s. Few constraints need more. A hash table has two entries for each record: a
 larger one would take more of the processor's caches, since entries are spread over all of it."""
+ROOM = dict.fromkeys((at.SETS, at.CONFIGS, at.WIDE), 4)
+"""Multiples of their initial lengths up to which slots grow in place, where copies of large ones would take longest."""
 MASK_SLOTS, LEAST_MASKS = 128, 1 << 13
 """Length of MASKS, in masks and in int32s: masks of small vocabularies take hardly more than their headers."""
 LINE = 16
@@ -40,7 +44,8 @@ zero: lists and masks have no fixed width, so an entry cannot be validated by it
 class MemoryBlock:
     """The initial memory of all slots of a state cache, in one allocation that later state caches reuse.
 
-    `memory` is int32, `slices` the slice of each slot, and `head` that of HEAD as a memoryview. `image` is the content
+    `memory` is int32, `slices` the slice of each slot, `bytes` those of all of these, and `head` that of HEAD as a
+    memoryview. Behind the slice of a slot is the room that it grows into (`ROOM`). `image` is the content
     of the slots of CLEARED in an empty state cache, `image_head` that of HEAD in it. `context`, at `address`, is the
     context of the state cache that has the block; `initial_context` is its content before a slot has grown. Other hash
     tables need no clearing, since an entry is valid only if its target refers back to it; so pages are touched only
@@ -51,9 +56,9 @@ class MemoryBlock:
         words = table.words
         self.slices, offsets, length = _layout(words, tuple(INITIAL_LENGTHS.items()))
         hint = "Make the constraint smaller, or lower Limits(state_cache_bytes=...)."
-        self.memory: NDArray[np.int32] = np.frombuffer(
-            map_pages(4 * length, "the state cache of the constraint", hint), np.int32
-        )
+        self.pages = map_pages(4 * length, "the state cache of the constraint", hint)
+        self.memory: NDArray[np.int32] = np.frombuffer(self.pages, np.int32)
+        self.bytes = 4 * sum(part.stop - part.start for part in self.slices.values())
         offsets = offsets.copy()
         offsets[::2] += data_address(self.memory)
         self.initial_context = np.concatenate([offsets, table.context[2 * at.TABLE :]])
@@ -81,17 +86,37 @@ class MemoryBlock:
             view = self.views[slot] = self.memory[self.slices[slot]]
         return view
 
+    def room(self, slot: int) -> int:
+        """Return the int32s up to which a slot grows in place."""
+        part = self.slices[slot]
+        return ROOM.get(slot, 1) * int(part.stop - part.start)
+
+    def lengthen(self, slot: int, length: int) -> NDArray[np.int32]:
+        """Return a slot with more of its room."""
+        first = self.slices[slot].start
+        return self.memory[first : first + length]
+
+    def clear_room(self, slot: int) -> None:
+        """Give the memory that a slot has grown by back to the system, where it can take it."""
+        part, page = self.slices[slot], mmap.PAGESIZE
+        first = -(-4 * part.stop // page) * page
+        end = 4 * (part.start + self.room(slot)) // page * page  # whole pages: the rest is of other slots
+        if first < end and hasattr(mmap, "MADV_DONTNEED"):
+            with suppress(OSError):
+                self.pages.madvise(mmap.MADV_DONTNEED, first, end - first)
+
 
 @lru_cache(4)
 def _layout(words: int, first: tuple[tuple[int, int], ...]) -> tuple[dict[int, slice], NDArray[np.int64], int]:
-    """Return the layout of a block: slices, (byte offset, length) of each slot, and the total length."""
+    """Return the layout of a block: slices, (byte offset, length) of each slot, and the total length with all room."""
     lengths = {at.HEAD: at.HEAD_W, **dict(first), at.MASKS: max(MASK_SLOTS * words, LEAST_MASKS), at.SPARE: words}
     lengths = {slot: lengths[slot] for slot in dict.fromkeys((*CLEARED, *lengths))}
     slices, offsets, total = dict[int, slice](), np.zeros(2 * at.TABLE, np.int64), 0
     for slot, length in lengths.items():
         slices[slot] = slice(total, total + length)
         offsets[2 * slot : 2 * slot + 2] = 4 * total, length
-        total += length + -length % LINE
+        total += ROOM.get(slot, 1) * length
+        total += -total % LINE
     return slices, offsets, total
 
 

@@ -25,7 +25,7 @@ from ..program.program import Program
 from ..vocabulary.mask_table import TableFull, data_address
 from ..vocabulary.mask_table_cache import find_mask_table
 from ..vocabulary.vocabulary import Vocabulary
-from .memory_block import MemoryBlock, SlotArrays
+from .memory_block import ROOM, MemoryBlock, SlotArrays
 from .uniqueness import uniqueness_queries
 from .uniqueness.guarded_sets import GuardedSets
 from .uniqueness.uniqueness_memo import UniquenessMemo
@@ -97,6 +97,9 @@ class StateCache(GuardedSets):
     def __del__(self) -> None:
         """Store the block for reuse: pages that were accessed before are cheaper than new ones."""
         if self._is_block_reusable and len(self.table.spare) < SPARES:
+            for slot in ROOM:
+                if self._is_grown_in_place(slot):
+                    self.block.clear_room(slot)
             self.table.spare.append(self.block)
 
     def after_fork(self) -> None:
@@ -401,9 +404,15 @@ class StateCache(GuardedSets):
         for part in parts:
             old = self.arrays[part]
             length = self._grown_length(slot) if part == slot else 2 * old.size
-            new = np.zeros(length, np.int32) if part == at.SEEN else np.empty(length, np.int32)
-            if part != at.SEEN:
+            if self._grows_in_place(part, length):
+                new = self.block.lengthen(part, length)
+            elif part == at.SEEN:
+                new = np.zeros(length, np.int32)
+            else:
+                new = np.empty(length, np.int32)
                 new[: old.size] = old
+                if slot in ROOM and old.base is self.block.memory:
+                    self.block.clear_room(slot)
             self._put(part, new)
         if slot in HASHES:
             rehash_table(self.address, HASHES[slot])
@@ -414,10 +423,21 @@ class StateCache(GuardedSets):
         if slot in HASHES or slot not in FILLED:
             return 2 * old.size
         width = FILLED[slot][1]
-        kept = 0 if old.base is self.block.memory else old.size  # the block keeps its memory, other arrays are freed
-        room = kept + (self.most_bytes - self.bytes_used()) // old.itemsize
+        freed = old.size  # or used again, in place
+        if old.base is self.block.memory and not self._grows_in_place(slot, 2 * old.size):
+            freed -= self.block.view(slot).size  # the block keeps its memory
+        room = freed + (self.most_bytes - self.bytes_used()) // old.itemsize
         least = old.size + old.size // LEAST_GROWTH
         return max(min(2 * old.size, room - room % width), least + -least % width)
+
+    def _grows_in_place(self, slot: int, length: int) -> bool:
+        """Return whether the block has room for a slot of this length where the slot is."""
+        return self.arrays[slot].base is self.block.memory and length <= self.block.room(slot)
+
+    def _is_grown_in_place(self, slot: int) -> bool:
+        """Return whether a slot uses room of the block."""
+        array = self.arrays[slot]
+        return array.base is self.block.memory and array.size > self.block.view(slot).size
 
     def least_costs(self) -> LeastCosts:
         """Return the least costs of the program, after loading all code that they refer to."""
@@ -440,6 +460,11 @@ class StateCache(GuardedSets):
         return 4 * sum(self.filled())
 
     def bytes_used(self) -> int:
-        """Return the reserved bytes, without the mask table."""
-        grown = [array.nbytes for slot, array in self.arrays.items() if array.base is not self.block.memory]
-        return self.block.memory.nbytes + sum(grown) - self.arrays[at.CODE].nbytes
+        """Return the reserved bytes, without the mask table and the room of slots that have not grown into it."""
+        block = self.block
+        grown = [array.nbytes for array in self.arrays.values() if array.base is not block.memory]
+        in_place = [
+            self.arrays[slot].nbytes - block.view(slot).nbytes for slot in ROOM if self._is_grown_in_place(slot)
+        ]
+        used: int = block.bytes + sum(grown) + sum(in_place) - self.arrays[at.CODE].nbytes
+        return used

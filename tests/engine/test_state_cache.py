@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import mmap
 import threading
 import weakref
 from collections.abc import Iterator
@@ -60,6 +61,33 @@ def test_growing_arrays_give_the_masks_of_large_ones(monkeypatch: pytest.MonkeyP
     small = {slot: 256 if length > 256 else length for slot, length in memory_block.INITIAL_LENGTHS.items()}
     monkeypatch.setattr(memory_block, "INITIAL_LENGTHS", small)
     assert wide == list_masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
+
+
+def test_large_slots_grow_in_place_up_to_their_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other slots stay as they are, and the memory is given back before the block is used again."""
+    wide = list_masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
+    small = {slot: 4 * at.SET_W if slot == at.SETS else length for slot, length in memory_block.INITIAL_LENGTHS.items()}
+    monkeypatch.setattr(memory_block, "INITIAL_LENGTHS", small)
+    monkeypatch.setattr(memory_block, "ROOM", {at.SETS: 8192})
+    vocabulary = Vocabulary.bytes()
+    constraint = compile(vocabulary, schema=SCHEMA)
+    cache = constraint.state_cache()
+    before, address = cache.bytes_used(), int(cache.context[2 * at.SETS])
+    assert wide == list_masks(constraint, TEXT)
+    sets = cache.arrays[at.SETS]
+    grown = 4 * (sets.size - 4 * at.SET_W)
+    grown_outside = cache.arrays[at.SET_HASH].nbytes
+    assert 0 < grown + grown_outside == cache.bytes_used() - before, "no room counts before it is used"
+    assert int(cache.context[2 * at.SETS]) == address and int(cache.context[2 * at.SETS + 1]) == sets.size
+    block = cache.block
+    others, room = block.memory.copy(), block.lengthen(at.SETS, block.room(at.SETS))
+    room[:] = 1
+    block.clear_room(at.SETS)
+    page = mmap.PAGESIZE // 4
+    assert not room[page:-page].any(), "given back, by pages"
+    end = block.slices[at.SETS].start + room.size
+    assert (block.memory[end:] == others[end:]).all()
+    assert wide == list_masks(compile(vocabulary, schema=SCHEMA), TEXT)
 
 
 def test_a_matcher_replays_its_tokens_when_its_state_cache_is_evicted() -> None:
