@@ -229,7 +229,10 @@ class MaskTable:
         if machine not in self.machine_keys:
             return None
         language, mode = self.machine_keys[machine]
-        described = self.numbers.describe(state) if mode == at.NUMBER else b"%d %d" % (decoder, dfa_state)
+        if mode == at.NUMBER:  # which the languages of several machines may share
+            language, described = b"", self.numbers.describe(state)
+        else:
+            described = b"%d %d" % (decoder, dfa_state)
         return blake2b(described, digest_size=NAME_BYTES, key=language, salt=bytes([mode])).digest()
 
     def is_number(self, state: int) -> bool:

@@ -1,4 +1,4 @@
-"""Leaf states of numbers: those of a NumberAutomaton, written to a MaskTable when they are reached.
+"""Leaf states of numbers: those of NumberAutomata, written to a MaskTable when they are reached.
 
 The states of a DFA are all known when its leaf begins. Those of a number are not, since there is no last one. So the
 kernels find the transitions of a state in the table, or request them, and this class writes them.
@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..automata.numerals.number_automaton import NumberAutomaton
+from ..automata.numerals.number_automaton import NumberAutomata
 from ..automata.numerals.number_language import NumberLanguage
 from ..automata.numerals.number_states import ZERO, Mantissa
 from ..base.work import spend_work
@@ -40,14 +40,13 @@ class NumberLeaves:
 
     def __init__(self, arrays: Mapping[int, NDArray[np.int32]], most: int) -> None:
         self.arrays, self.most = arrays, most
-        self.automata: dict[int, NumberAutomaton] = {}  # by machine
-        self.leaves: dict[tuple[int, int], int] = {}  # leaf states by machine and state of its automaton
+        self.automata = NumberAutomata()
+        self.leaves: dict[int, int] = {}  # leaf states by states of the automata
         self.rows: NumberRows | None = None
 
     def start(self, machine: int, language: NumberLanguage) -> int:
         """Return the start state of a machine, after writing its transitions, or TABLE_IS_FULL."""
-        self.automata[machine] = NumberAutomaton(language)
-        leaf = self._intern(machine, 0)
+        leaf = self._intern(machine, self.automata.start(language))
         return leaf if leaf >= 0 and self.expand(leaf) >= 0 else TABLE_IS_FULL
 
     def is_number(self, leaf: int) -> bool:
@@ -55,40 +54,39 @@ class NumberLeaves:
         machine = self.arrays[at.LEAVES][leaf * at.LEAF_W + at.LEAF_MACHINE]
         return bool(self.arrays[at.MACHINES][machine * at.MACHINE_W + at.MACHINE_MODE] == at.NUMBER)
 
+    def _state(self, leaf: int) -> int:
+        """Return the state of the automata that a leaf state is."""
+        return int(self.arrays[at.LEAVES][leaf * at.LEAF_W + at.LEAF_STATE])
+
     def least(self, leaf: int) -> int:
         """Return the least number of further bytes of a number."""
-        machine, _, state = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
-        return self.automata[machine].least(state)
+        return self.automata.least(self._state(leaf))
 
     def few_values(self, leaf: int) -> frozenset[Fraction] | None:
-        """Return the magnitudes that the number may have, if they are few (see `NumberAutomaton.few_values`)."""
-        machine, _, state = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
-        return self.automata[machine].few_values(state)
+        """Return the magnitudes that the number may have, if they are few (see `NumberAutomata.few_values`)."""
+        return self.automata.few_values(self._state(leaf))
 
     def is_written_out(self, leaf: int) -> bool:
         """Return whether no digit but 0 can follow in a number that has few values."""
-        machine, _, state = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
-        return self.automata[machine].is_written_out(state)
+        return self.automata.is_written_out(self._state(leaf))
 
     def make_row(self, leaf: int) -> int | None:
         """Make the row of a leaf state that may have digits, without the states that its tokens reach.
 
         Return the number of exits, or TABLE_IS_FULL, as the kernel `make_row` does; None for other states.
         """
-        machine, _, number = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
-        automaton = self.automata[machine]
-        state = automaton.states[number]
+        number = self._state(leaf)
+        state = self.automata.states[number]
         if not isinstance(state, Mantissa) or state.phase == ZERO:
             return None
         spend_work(ROW, STATES)
         if self.rows is None:
             self.rows = NumberRows(self.arrays, self.address)
-        return self.rows.make(automaton.reader, state, leaf)
+        return self.rows.make(self.automata.readers[number], state, leaf)
 
     def describe(self, leaf: int) -> bytes:
-        """Return bytes that determine the future of a leaf state within its language, in every process."""
-        machine, _, state = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
-        return marshal.dumps(tuple(self.automata[machine].states[state]), VERSION)
+        """Return bytes that determine the future of a leaf state, in every process."""
+        return marshal.dumps(self.automata.describe(self._state(leaf)), VERSION)
 
     def expand(self, leaf: int) -> int:
         """Write the transitions of a leaf state, interning its successors. Return 0, or TABLE_IS_FULL."""
@@ -96,7 +94,7 @@ class NumberLeaves:
         if leaves[record + at.LEAF_FLAGS] & at.LEAF_EXPANDED:
             return 0
         machine, _, state = leaves[record : record + 3].tolist()
-        row = self.automata[machine].row(state)
+        row = self.automata.row(state)
         targets: dict[int, int] = {}
         pairs: list[int] = []
         for byte, after in row.items():
@@ -109,13 +107,13 @@ class NumberLeaves:
         return write_number_transitions(self.address, leaf, np.array(pairs, np.int32))
 
     def _intern(self, machine: int, state: int) -> int:
-        """Return the leaf state of a state of an automaton, or TABLE_IS_FULL."""
-        leaf = self.leaves.get((machine, state), -1)
+        """Return the leaf state of a state, or TABLE_IS_FULL. `machine`: that of a language which reaches it."""
+        leaf = self.leaves.get(state, -1)
         if leaf < 0:
             if self.arrays[at.TABLE][at.N_LEAVES] >= self.most:
                 return TABLE_IS_FULL
             spend_work(STATE, STATES)
-            exits = at.LEAF_EXITS if self.automata[machine].accepts(state) else 0
+            exits = at.LEAF_EXITS if self.automata.accepts(state) else 0
             leaf = append_number_leaf(self.address, machine, state, at.LEAF_BOUNDARY | exits)
-            self.leaves[machine, state] = leaf
+            self.leaves[state] = leaf
         return leaf

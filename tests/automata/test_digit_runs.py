@@ -70,10 +70,10 @@ def test_following_a_byte_is_a_row_of_the_automaton(seed: int) -> None:
     for _ in range(12):
         row = automaton.row(number)
         for byte in range(256):
-            after = automaton.reader.follow(automaton.states[number], byte)
+            after = automaton.readers[number].follow(automaton.states[number], byte)
             assert (after is not None) == (byte in row)
             if after is not None:
-                assert automaton.reader.may_end(after) == automaton.accepts(row[byte])
+                assert automaton.readers[number].may_end(after) == automaton.accepts(row[byte])
         if not row:
             break
         number = row[random.choice(sorted(row))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from random import Random
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.automata.numerals.decimals import CHUNK, count_significant
-from constrain.automata.numerals.number_automaton import NumberAutomaton
+from constrain.automata.numerals.number_automaton import NumberAutomata, NumberAutomaton
 from constrain.automata.numerals.number_interval import NumberInterval
 from constrain.automata.numerals.number_language import NumberLanguage
 from tests.number_oracle import (
@@ -233,3 +234,50 @@ def test_significant_digits_of_long_integers(parts: list[int], zeros: int, dista
         value = value * 10**distance + part
     digits = "".join(map(str, Decimal(value).as_tuple().digits)).rstrip("0")
     assert count_significant(value * 10**zeros) == len(digits)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**9))
+def test_languages_share_states_that_have_one_future(seed: int) -> None:
+    """Whatever other languages have reached, each is read as by its own automaton."""
+    random = Random(seed)
+    first = random_oracle(random)
+    oracles = [first, random_oracle(random), first]
+    for at in (1, 2):  # of the same numbers, or nearly, in another form
+        oracles[at] = replace(
+            oracles[at],
+            form=random.choice(["any", "integer", "marked"]),
+            most_integer=random.choice([None, 1, 2, first.most_integer]),
+            cases=random.choice([oracles[at].cases, first.cases, first.cases[:1]]),
+        )
+    shared = NumberAutomata()
+    for oracle in oracles:
+        language = oracle.language()
+        own, start = NumberAutomaton(language), shared.start(language)
+        todo = [(0, start, LENGTH)]
+        while todo:
+            alone, together, left = todo.pop()
+            assert own.accepts(alone) == shared.accepts(together)
+            row, same = own.row(alone), shared.row(together)
+            assert row.keys() == same.keys()
+            if row or own.accepts(alone):
+                assert own.least(alone) == shared.least(together)
+                few, others = own.few_values(alone), shared.few_values(together)
+                assert (few is None) == (others is None)
+                if few is not None and others is not None:
+                    assert len(few) == len(others)
+                    assert own.is_written_out(alone) == shared.is_written_out(together)
+            todo += [(row[byte], same[byte], left - 1) for byte in row if left]
+
+
+def test_integers_beyond_their_bounds_are_read_alike() -> None:
+    one = Fraction(1)
+    bounds = [(None, None), (Fraction(0), None), (one, None), (Fraction(-5), None), (Fraction(10), None)]
+    automata, states = NumberAutomata(), list[int]()
+    for low, high in bounds:
+        start = automata.start(NumberLanguage.of([NumberInterval.of(low, high, False, False, [one], [])]))
+        state = start
+        for byte in b"57":
+            state = automata.row(state)[byte]
+        states.append(state)
+    assert len(set(states)) == 1

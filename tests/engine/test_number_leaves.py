@@ -98,20 +98,24 @@ def test_only_states_that_a_text_reaches_are_made() -> None:
 
 
 def test_numbers_are_forgotten_when_the_table_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Below a bound there is a state for each length and residue: no table holds the states of all texts."""
+    """Below a bound there is a state for each length and residue: no table holds the states of all texts.
+
+    Those of the same multiples below another bound are others, but where both bounds are as far away.
+    """
     monkeypatch.setattr(mask_table, "LEAF_STATES", 1_500)
     vocabulary = tokens()
     first = compile(vocabulary, schema={"multipleOf": 7, "maximum": 1e200}, style=Style.any()).matcher()
     table = find_mask_table(vocabulary)
-    for factor in range(2, 8):
-        constraint = compile(vocabulary, schema={"multipleOf": 7, "maximum": factor * 1e200}, style=Style.any())
-        digits = str(Random(factor).randint(10**50, 10**60))
+    for length in range(1, 7):
+        schema = {"multipleOf": 7, "maximum": 10 ** (200 + 7 * length)}
+        constraint = compile(vocabulary, schema=schema, style=Style.any())
+        digits = str(Random(length).randint(10**50, 10**60))
         matcher = constraint.matcher()
         matcher.advance_bytes(digits.encode())
         assert matcher.is_complete == (int(digits) % 7 == 0)
         matcher.mask()
         first.advance_bytes(b"9")
-        assert first.is_complete == (int("9" * (factor - 1)) % 7 == 0)
+        assert first.is_complete == (int("9" * length) % 7 == 0)
     assert find_mask_table(vocabulary) is not table
     with pytest.raises(LimitError):
         constraint.matcher().advance_bytes(b"1" * 2_000)

@@ -67,7 +67,7 @@ def test_rows_are_those_of_walks(seed: int) -> None:
     table, walking = MaskTable(vocabulary), MaskTable(vocabulary)
     walking.numbers.make_row = lambda leaf: None  # type: ignore[method-assign]
     leaf, other = table.start(language, at.NUMBER), walking.start(language, at.NUMBER)
-    automaton, number = table.numbers.automata[0], 0
+    automaton, number = table.numbers.automata, 0
     text = ""
     for _ in range(6):
         state = automaton.states[number]

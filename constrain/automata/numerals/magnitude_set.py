@@ -22,7 +22,7 @@ from typing import NamedTuple
 from .decimals import Divisor, split_position
 from .number_interval import NumberInterval
 
-__all__ = ["Alternative", "Label", "MagnitudeSearch", "MagnitudeSet", "Segments", "unite_magnitudes"]
+__all__ = ["Alternative", "Label", "MagnitudeSearch", "MagnitudeSet", "SearchTable", "Segments", "unite_magnitudes"]
 
 Alternative = tuple[Fraction | None, tuple[Fraction, ...]]
 """A number whose multiples are meant (None: all decimals), and numbers whose multiples are not."""
@@ -88,13 +88,72 @@ def _is_in(value: Fraction, label: Label) -> bool:
     )
 
 
-class MagnitudeSearch:
-    """A MagnitudeSet prepared for reading digits and for searches; gaps are numbers of labels, of which 0 is empty.
+class SearchTable:
+    """MagnitudeSearches, one for each set, and the labels of their gaps by number, of which 0 is empty.
+
+    So equal labels have one number, whatever set they are in.
 
     Attributes
     ----------
+    names : list of tuple
+        What each label is, in integers, as `marshal` writes it.
+    labels : list of list of (Divisor or None, list of Divisor)
+        The alternatives of each.
     divisors : list of list of Divisor
-        By label, those of its alternatives.
+        Those of its alternatives.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[tuple[object, ...]] = []
+        self.labels: list[list[tuple[Divisor | None, list[Divisor]]]] = []
+        self.divisors: list[list[Divisor]] = []
+        self._numbers: dict[Label, int] = {}
+        self._known: dict[Fraction, Divisor] = {}
+        self._searches: dict[MagnitudeSet, MagnitudeSearch] = {}
+        self.number_label(())
+
+    def search(self, numbers: MagnitudeSet) -> MagnitudeSearch:
+        """Return the search of a set."""
+        found = self._searches.get(numbers)
+        if found is None:
+            found = self._searches[numbers] = MagnitudeSearch(numbers, self, len(self._searches))
+        return found
+
+    def number_label(self, label: Label) -> int:
+        """Return the number of a label."""
+        number = self._numbers.get(label)
+        if number is None:
+            alternatives = [
+                (None if multiple is None else self._divisor(multiple), [*map(self._divisor, others)])
+                for multiple, others in label
+            ]
+            found = (one for multiple, others in alternatives for one in (multiple, *others) if one is not None)
+            self.names.append(
+                tuple([(multiple and multiple.as_integer_ratio(), *[one.as_integer_ratio() for one in others])
+                       for multiple, others in label])
+            )  # fmt: skip
+            self.labels.append(alternatives)
+            self.divisors.append([*dict.fromkeys(found)])
+            number = self._numbers[label] = len(self._numbers)
+        return number
+
+    def _divisor(self, value: Fraction) -> Divisor:
+        """Return the Divisor of a value."""
+        found = self._known.get(value)
+        if found is None:
+            found = self._known[value] = Divisor(value)
+        return found
+
+
+class MagnitudeSearch:
+    """A MagnitudeSet prepared for reading digits and for searches; gaps are numbers of labels of a SearchTable.
+
+    Attributes
+    ----------
+    number : int
+        Of the set in the table.
+    names, labels, divisors : list
+        Those of the table.
     is_empty : bool
         Whether there is no number.
     depends_on_position : bool
@@ -103,35 +162,21 @@ class MagnitudeSearch:
         Whether digits that are not zero count alike: all divisors are powers of ten.
     """
 
-    def __init__(self, numbers: MagnitudeSet) -> None:
-        known: dict[Fraction, Divisor] = {}
-
-        def divisor(value: Fraction) -> Divisor:
-            return known[value] if value in known else known.setdefault(value, Divisor(value))
-
-        labels: dict[Label, int] = {(): 0}
-        self.gaps = [labels.setdefault(label, len(labels)) for label in numbers.gaps]
-        self.labels: list[list[tuple[Divisor | None, list[Divisor]]]] = [
-            [
-                (None if multiple is None else divisor(multiple), [divisor(n) for n in others])
-                for multiple, others in one
-            ]
-            for one in labels
-        ]
-        self.divisors = [
-            list(dict.fromkeys(d for multiple, others in one for d in (multiple, *others) if d is not None))
-            for one in self.labels
-        ]
+    def __init__(self, numbers: MagnitudeSet, table: SearchTable, number: int) -> None:
+        self.number = number
+        self.names, self.labels, self.divisors = table.names, table.labels, table.divisors
+        self.gaps = [*map(table.number_label, numbers.gaps)]
+        known = {one for label in self.gaps for one in self.divisors[label]}
         self.has_points = numbers.has_points
         self.is_empty = not any(self.gaps) and not any(numbers.has_points)
         written = [split_position(point) for point in numbers.points]
         self.positions, self.texts = [q for q, _ in written], [text for _, text in written]
         self.depends_on_position = bool(written or known)
-        self.is_decimal = all(one.is_power_of_ten for one in known.values())
-        self.most_saturation = max([one.saturation for one in known.values()], default=0)
-        self.most_digits = max([len(str(one.a)) for one in known.values()], default=0)
+        self.is_decimal = all(one.is_power_of_ten for one in known)
+        self.most_saturation = max([one.saturation for one in known], default=0)
+        self.most_digits = max([len(str(one.a)) for one in known], default=0)
         scales = [len(text) - q for q, text in written]
-        self.scale = max([0, *scales, *(one.s for one in known.values())])
+        self.scale = max([0, *scales, *(one.s for one in known)])
         self.units = [int(point * 10**self.scale) for point in numbers.points]
         self._divisors: dict[tuple[int | tuple[int, int], ...], tuple[list[Divisor], list[Divisor | None]]] = {}
         self._steps: dict[tuple[int, int, int | None], list[tuple[int | None, list[int]]]] = {}

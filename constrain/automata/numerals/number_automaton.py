@@ -1,4 +1,6 @@
-"""The automaton of a NumberLanguage: states are computed when they are reached, and merged if they have one future.
+"""The automata of NumberLanguages: states are computed when they are reached, and merged if they have one future.
+
+States of different languages are, too: after a digit beyond its bounds, any integer is read as any other.
 
 With D the integer of the significant digits read, f of them after the point, and E the exponent, the value is
 D * 10^(E - f). What a mantissa says about its exponent is found exactly:
@@ -25,55 +27,60 @@ from collections.abc import Hashable
 from fractions import Fraction
 from functools import lru_cache
 from math import inf
+from typing import Any
 
 from .exponent_states import follow_digits, shortest_suffix
-from .magnitude_set import MagnitudeSearch
+from .magnitude_set import MagnitudeSearch, SearchTable
 from .number_language import NumberLanguage
 from .number_reader import NumberReader
 from .number_states import DIGITS, EXPONENT, FRACTION, INTEGER, MINUS, START, ZERO, Exponent, Mantissa, State
 from .shortest_numbers import least_bytes
 
-__all__ = ["NumberAutomaton"]
+__all__ = ["NumberAutomata", "NumberAutomaton"]
 
 MOST_VALUES = 64
 """Most numbers that are listed."""
 
 
-class NumberAutomaton:
-    """The states of a NumberLanguage that have been reached, by number; not to be used by several threads at once.
+class NumberAutomata:
+    """The states of some NumberLanguages that have been reached, by number; not for several threads at once.
 
-    State 0 is that before any text. The language must not be empty: see `is_empty`.
+    Attributes
+    ----------
+    states : list of State
+        A representative of each.
+    readers : list of NumberReader
+        That of the language that the representative is a state of.
     """
 
-    def __init__(self, language: NumberLanguage) -> None:
-        self.language, self.reader = language, NumberReader(language)
+    def __init__(self) -> None:
         self.states: list[State] = []
+        self.readers: list[NumberReader] = []
+        self.searches = SearchTable()
         self.numbers: dict[Hashable, int] = {}
         self._rows: dict[int, dict[int, int]] = {}
         self._least: dict[int, int] = {}
         self._values: dict[int, frozenset[Fraction] | None] = {}
-        self._number(Mantissa(START))
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the language has no text."""
-        return not self.row(0)
+    def start(self, language: NumberLanguage) -> int:
+        """Return the number of the state before any text of a language."""
+        return self._number(Mantissa(START), NumberReader(language, self.searches))
 
     def row(self, number: int) -> dict[int, int]:
         """Return the successors of a state by byte; texts with other bytes cannot be completed."""
         row = self._rows.get(number)
         if row is None:
-            row = {}
-            for byte_group in self.reader.alike_bytes(self.states[number]):
-                after = self.reader.read(self.states[number], chr(byte_group[0]))
-                if after is not None and self.reader.is_alive(after):
-                    row.update(dict.fromkeys(byte_group, self._number(after)))
+            row, state, reader = {}, self.states[number], self.readers[number]
+            for byte_group in reader.alike_bytes(state):
+                after = reader.read(state, chr(byte_group[0]))
+                if after is not None and reader.is_alive(after):
+                    row.update(dict.fromkeys(byte_group, self._number(after, reader)))
             self._rows[number] = row
         return row
 
     def accepts(self, number: int) -> bool:
         """Return whether the text may end at a state."""
-        return self.reader.may_end(self.states[number])
+        return self.readers[number].may_end(self.states[number])
 
     def least(self, number: int) -> int:
         """Return the least number of bytes from a state to an end of the text."""
@@ -89,7 +96,7 @@ class NumberAutomaton:
             elif isinstance(state, Exponent) or state.phase in (START, MINUS):
                 least = 1 + min(self.least(after) for after in set(self.row(number).values()) - {number})
             else:
-                least = least_bytes(self.reader, state)
+                least = least_bytes(self.readers[number], state)
             self._least[number] = least
         return least
 
@@ -98,11 +105,11 @@ class NumberAutomaton:
 
         Also None without a digit, after the e, and where digits are limited.
         """
-        state = self.states[number]
-        if isinstance(state, Exponent) or state.phase < ZERO or self.language.most_fraction is not None:
+        state, reader = self.states[number], self.readers[number]
+        if isinstance(state, Exponent) or state.phase < ZERO or reader.language.most_fraction is not None:
             return None
         if number not in self._values:
-            self._values[number] = self._find_few_values(state)
+            self._values[number] = _find_few_values(state, reader)
         return self._values[number]
 
     def is_written_out(self, number: int) -> bool:
@@ -115,89 +122,119 @@ class NumberAutomaton:
         digits = str(state.digits).strip("0")
         return all(_list_digits(value) == digits for value in values)
 
-    def _find_few_values(self, state: Mantissa) -> frozenset[Fraction] | None:
-        """Return `few_values` of a mantissa."""
-        if not state.digits:
-            found = {Fraction(0)} if self.language.has_zero else set[Fraction]()
-            for digit in DIGITS[1:]:
-                after = self.reader.read(state._replace(phase=FRACTION), chr(digit))
-                assert isinstance(after, Mantissa)
-                values = self._find_few_values(after)
-                if values is None or len(found | values) > MOST_VALUES:
-                    return None
-                found |= values
-            return frozenset(found)
-        search, (_, first), (_, last) = self.reader.sides[state.side], state.segments[0], state.segments[-1]
-        if last or any(multiple is None for multiple, _ in search.labels[first]):  # type: ignore[index]
-            return None
-        found = set()
-        for position, what in self.reader.positions(state):
-            for value, unit in search.iterate_members(
-                state.digits, state.read, position, what, self.reader.grid(state, position)
-            ):
-                found.add(Fraction(value, 10**unit))
-                if len(found) > MOST_VALUES:
-                    return None
-        return frozenset(found)
+    def describe(self, number: int) -> tuple[Any, ...]:
+        """Return what determines the future of a state in every process, as a tuple that `marshal` writes."""
+        state, reader = self.states[number], self.readers[number]
+        if isinstance(state, Exponent):
+            return reader.language.key, *state
+        names = reader.sides[state.side].names
+        segments = [(first, what if isinstance(what, tuple) else names[what]) for first, what in state.segments]
+        return reader.language.key, *state[:-1], tuple(segments)
 
-    def _number(self, state: State) -> int:
+    def _number(self, state: State, reader: NumberReader) -> int:
         """Return the number of a state."""
-        key = self._exponent_key(state) if isinstance(state, Exponent) else self._mantissa_key(state)
+        key = _exponent_key(state) if isinstance(state, Exponent) else _mantissa_key(state, reader)
         number = self.numbers.get(key)
         if number is None:
             number = len(self.states)
             self.states.append(state)
+            self.readers.append(reader)
             self.numbers[key] = number
         return number
 
-    # ---- keys
 
-    def _exponent_key(self, state: Exponent) -> Hashable:
-        if state.phase < EXPONENT or not state.value:
-            return state
-        return EXPONENT, follow_digits(state.allowed, state.value)
+class NumberAutomaton(NumberAutomata):
+    """The states of one language. State 0 is that before any text."""
 
-    def _mantissa_key(self, state: Mantissa) -> Hashable:
-        """Return what determines the future of a mantissa; exponents are relative to the end of the text so far."""
-        phase, side, digits, read, fraction, position, segments = state
-        search = self.reader.sides[side]
-        limits = self.language.most_integer, self.language.most_fraction
-        capped = position if limits[0] is not None and phase == INTEGER else 0, 0 if limits[1] is None else fraction
-        if phase < ZERO:
-            return phase, side
-        if not digits:
-            return phase, side, fraction if search.depends_on_position else 0, capped
-        regions = [
-            (first - position, what if isinstance(what, int) else _describe_bounds(search, what, read))
-            for first, what in segments
-        ]
-        if self.language.form == "integer":  # No exponent is below 0, for each further digit adds one.
-            index = max(index for index, (begin, _) in enumerate(regions) if begin <= 0)
-            at_zero = isinstance(regions[index][1], tuple)
-            regions = [(0 if at_zero else -inf, regions[index][1]), *regions[index + 1 :]]
-            segments = segments[index:]
-        divisors, multiples = search.divisors_of(tuple([what for _, what in segments]))
-        if not divisors:
-            return phase, side, tuple(regions), capped
-        exponents = [(first, following[0] - 1) for (first, _), following in zip(regions, [*regions[1:], (inf, 0)])]
-        allowed = [ends for ends, (_, what) in zip(exponents, regions) if what]
-        first, last = allowed[0][0], allowed[-1][1]
-        if self.language.form == "integer":
-            first = max(first, 0)
-        least = {one: one.least_exponent(digits) + fraction for one in divisors}
-        if None not in multiples and not any(isinstance(what, tuple) for _, what in regions):
-            # Below the least exponent of every multiple, now and later, nothing is allowed: these regions are one.
-            floor = min(min(least[one], fraction + 1 + one.least) for one in multiples if one is not None)
-            index = max(index for index, (begin, _) in enumerate(regions) if begin <= floor)
-            regions = [(-inf, regions[index][1]), *regions[index + 1 :]]
-            first = max(first, min(floor, last))
-        # After so many digits of the fraction, one more that is not zero decides about every divisor.
-        enough = max(last - one.least for one in divisors)
-        is_decided = phase != INTEGER and fraction >= enough
-        residues = tuple(
-            (0 if is_decided else digits % one.modulus, min(max(least[one], first), last + 1)) for one in divisors
-        )
-        return phase, side, tuple(regions), 0 if phase == INTEGER else min(fraction, enough), residues, capped
+    def __init__(self, language: NumberLanguage) -> None:
+        super().__init__()
+        self.language = language
+        self.start(language)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the language has no text."""
+        return not self.row(0)
+
+
+def _find_few_values(state: Mantissa, reader: NumberReader) -> frozenset[Fraction] | None:
+    """Return `few_values` of a mantissa."""
+    if not state.digits:
+        found = {Fraction(0)} if reader.language.has_zero else set[Fraction]()
+        for digit in DIGITS[1:]:
+            after = reader.read(state._replace(phase=FRACTION), chr(digit))
+            assert isinstance(after, Mantissa)
+            values = _find_few_values(after, reader)
+            if values is None or len(found | values) > MOST_VALUES:
+                return None
+            found |= values
+        return frozenset(found)
+    search, (_, first), (_, last) = reader.sides[state.side], state.segments[0], state.segments[-1]
+    if last or any(multiple is None for multiple, _ in search.labels[first]):  # type: ignore[index]
+        return None
+    found = set()
+    for position, what in reader.positions(state):
+        for value, unit in search.iterate_members(
+            state.digits, state.read, position, what, reader.grid(state, position)
+        ):
+            found.add(Fraction(value, 10**unit))
+            if len(found) > MOST_VALUES:
+                return None
+    return frozenset(found)
+
+
+def _exponent_key(state: Exponent) -> Hashable:
+    """Return what determines the future of a state behind the e."""
+    if state.phase < EXPONENT or not state.value:
+        return state
+    return EXPONENT, follow_digits(state.allowed, state.value)
+
+
+def _mantissa_key(state: Mantissa, reader: NumberReader) -> Hashable:
+    """Return what determines the future of a mantissa; exponents are relative to the end of the text so far."""
+    phase, side, digits, read, fraction, position, segments = state
+    search, language = reader.sides[side], reader.language
+    if phase < ZERO:
+        return phase, language.key
+    most_integer, most_fraction, form = language.most_integer, language.most_fraction, language.form
+    room = (
+        None if most_integer is None or phase != INTEGER else most_integer - position,
+        None if most_fraction is None else most_fraction - fraction,
+    )
+    if not digits:
+        passed = fraction if search.depends_on_position else 0
+        return phase, form, language.has_zero, search.number, passed, room
+    regions = [
+        (first - position, what if isinstance(what, int) else _describe_bounds(search, what, read))
+        for first, what in segments
+    ]
+    if form == "integer":  # No exponent is below 0, for each further digit adds one.
+        index = max(index for index, (begin, _) in enumerate(regions) if begin <= 0)
+        at_zero = isinstance(regions[index][1], tuple)
+        regions = [(0 if at_zero else -inf, regions[index][1]), *regions[index + 1 :]]
+        segments = segments[index:]
+    divisors, multiples = search.divisors_of(tuple([what for _, what in segments]))
+    if not divisors:
+        return phase, form, tuple(regions), room
+    exponents = [(first, following[0] - 1) for (first, _), following in zip(regions, [*regions[1:], (inf, 0)])]
+    allowed = [ends for ends, (_, what) in zip(exponents, regions) if what]
+    first, last = allowed[0][0], allowed[-1][1]
+    if form == "integer":
+        first = max(first, 0)
+    least = {one: one.least_exponent(digits) + fraction for one in divisors}
+    if None not in multiples and not any(isinstance(what, tuple) for _, what in regions):
+        # Below the least exponent of every multiple, now and later, nothing is allowed: these regions are one.
+        floor = min(min(least[one], fraction + 1 + one.least) for one in multiples if one is not None)
+        index = max(index for index, (begin, _) in enumerate(regions) if begin <= floor)
+        regions = [(-inf, regions[index][1]), *regions[index + 1 :]]
+        first = max(first, min(floor, last))
+    # After so many digits of the fraction, one more that is not zero decides about every divisor.
+    enough = max(last - one.least for one in divisors)
+    is_decided = phase != INTEGER and fraction >= enough
+    residues = tuple(
+        (0 if is_decided else digits % one.modulus, min(max(least[one], first), last + 1)) for one in divisors
+    )
+    return phase, form, tuple(regions), 0 if phase == INTEGER else min(fraction, enough), residues, room
 
 
 def _describe_bounds(search: MagnitudeSearch, bounds: tuple[int, int], read: int) -> Hashable:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 
 from .exponent_states import IntegerSet, contains_integer, follow_digits, magnitudes, unite_intervals
-from .magnitude_set import MagnitudeSearch
+from .magnitude_set import SearchTable
 from .number_language import NumberLanguage
 
 from .number_states import (  # isort: skip
@@ -25,16 +25,17 @@ class NumberReader:
     Attributes
     ----------
     language : NumberLanguage
+    negative : int
+        Which of the sides has the negative numbers: 0 if both have the same magnitudes.
     sides : tuple of MagnitudeSearch
         The positive numbers, and the magnitudes of the negative ones.
     """
 
-    def __init__(self, language: NumberLanguage) -> None:
+    def __init__(self, language: NumberLanguage, searches: SearchTable | None = None) -> None:
         self.language = language
-        positive = MagnitudeSearch(language.positive)
-        is_symmetric = language.positive == language.negative
-        self.sides = (positive, positive if is_symmetric else MagnitudeSearch(language.negative))
-        self.negative = 0 if is_symmetric else 1
+        searches = SearchTable() if searches is None else searches
+        self.sides = searches.search(language.positive), searches.search(language.negative)
+        self.negative = int(self.sides[0] is not self.sides[1])
         self._is_positive: dict[int, bool] = {}
         self._latest: tuple[Mantissa | None, IntegerSet] = None, ()  # of `exponents`, which is asked for e and for E
 
