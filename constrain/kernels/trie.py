@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .byte_rows import count_word_scratch, find_words, holds_words_only, write_words
+from .byte_rows import count_word_scratch, find_words, holds_words_only, read_groups, write_words
 from .context_views import size, store_release, view
 from .jit.compilation import entry, inlined
 
@@ -107,7 +107,7 @@ def make_row(t: Any, q: Any) -> Any:
         spelled = find_words(t, q, found)
     if spelled > 0:
         copies_free = False
-        groups = temp[found + WORD_GROUPS] & 0xFFFFFFFF | temp[found + WORD_GROUPS + 1] << 32
+        groups = read_groups(t, found + WORD_GROUPS)
         beyond = groups & MULTIBYTE_GROUPS
     if leaves[q * LEAF_W + LEAF_ROW] >= 0 or is_free_row:
         pass
