@@ -188,14 +188,14 @@ class StateCache(GuardedSets):
             return result
         if self._uniqueness is not None:
             self._uniqueness.begin_step(length)
-        self._step_bytes, self._table_budget, rounds = length, None, 0
+        self._step_bytes, self._table_budget, rounds, head = length, None, 0, self.block.head
         while True:
             try:
-                while self.arrays[at.HEAD][at.STATUS] in (at.NEED_READERS, at.NEED_ROOT):
+                while head[at.STATUS] in (at.NEED_READERS, at.NEED_ROOT):
                     result = self._provide_readers(kernel, arguments)
                     if result != -1:
                         return result
-                rounds += self.arrays[at.HEAD][at.STATUS] == at.NEED_RULES
+                rounds += head[at.STATUS] == at.NEED_RULES
                 self._provide(rounds)
             except (StateCacheEvicted, ConstrainError):
                 raise
@@ -228,8 +228,8 @@ class StateCache(GuardedSets):
 
     def _provide(self, rounds: int) -> None:
         """Serve the request of a kernel. `rounds` is the number of requests for rules so far."""
-        head = self.arrays[at.HEAD]
-        status, argument = int(head[at.STATUS]), int(head[at.ARGUMENT])
+        head = self.block.head
+        status, argument = head[at.STATUS], head[at.ARGUMENT]
         try:
             if status == at.FULL:
                 self._grow(argument)
@@ -256,7 +256,7 @@ class StateCache(GuardedSets):
                 raise TableFull
             elif status == at.SPENT:
                 raise LimitError(
-                    f"A mask would take more than {int(head[at.MOST_STEPS]):,} steps: too many readings of the text.",
+                    f"A mask would take more than {head[at.MOST_STEPS]:,} steps: too many readings of the text.",
                     hint="Write the grammar so that a text has fewer readings, or raise Limits(work=...).",
                 )
             elif status == at.STUCK:
@@ -373,6 +373,8 @@ class StateCache(GuardedSets):
                 self._put(slot, np.concatenate([self.arrays[slot], np.full(capacity - length, -1, np.int32)]))
         # Most leaves have been started for other constraints: kernels need not ask for these.
         number, starts, known_starts = self._leaves_started, self.block.starts_view, self.table.starts
+        if number == len(self.program.leaves):
+            return
         if context[2 * at.STARTS + 1] > len(starts):
             starts = self.arrays[at.STARTS].data
         for key in self.program.leaf_keys(number)[: len(starts) - number]:

@@ -57,9 +57,11 @@ class Program(ByteCode):
 
     def __init__(self, grammar: Grammar, bind: Bind | None = None, lock: threading.RLock | None = None) -> None:
         self._refused: dict[int, LimitError] = {}
+        self._near = np.empty(2 * MOST_NEAR, np.int32)  # scratch
         self._costs: LeastCosts | LimitError | None = None
         super().__init__(grammar, bind, lock)
 
+    @confine_budgets
     def link(self, cell: int) -> None:
         """Generate the code of the rule of a cell, once.
 
@@ -67,23 +69,22 @@ class Program(ByteCode):
         then.
         """
         with self.lock:
-            if cell in self._refused:
-                raise self._refused[cell].restate()
-            if active_budget() is not None:
-                # An enclosing construction may have spent it: a refusal says nothing about the rule.
-                self._link(cell)
-                return
-            try:
-                self._link_alone(cell)
-            except LimitError as error:
-                self._refused[cell] = error.restate()
-                raise
+            self._link_or_refuse(cell)
 
-    @confine_budgets
-    def _link_alone(self, cell: int) -> None:
-        """Link a rule within a budget of its own. The caller holds the lock."""
-        with work_budget(self.work // STEP_SHARE, self.work, self.paid):
+    def _link_or_refuse(self, cell: int) -> None:
+        """Do what `link` does. The caller holds the lock, and confines the budget that begins here."""
+        if cell in self._refused:
+            raise self._refused[cell].restate()
+        if active_budget() is not None:
+            # An enclosing construction may have spent it: a refusal says nothing about the rule.
             self._link(cell)
+            return
+        try:
+            with work_budget(self.work // STEP_SHARE, self.work, self.paid):
+                self._link(cell)
+        except LimitError as error:
+            self._refused[cell] = error.restate()
+            raise
 
     def _link(self, cell: int) -> None:
         """Link a rule within the active budget. The caller holds the lock."""
@@ -126,7 +127,7 @@ class Program(ByteCode):
         with self.lock:
             known = len(self._targets)
             for cell in cells:
-                self.link(cell)
+                self._link_or_refuse(cell)
             self._link_near(cells)
             if not ahead:
                 return
@@ -145,7 +146,7 @@ class Program(ByteCode):
 
         Errors are left to `link`, which raises them when the rule is needed.
         """
-        pending, left, found = list(cells), MOST_NEAR, np.empty(2 * MOST_NEAR, np.int32)
+        pending, left, found = list(cells), MOST_NEAR, self._near
         for cell in pending:
             count = list_near_calls(self.code, self.words[cell], found)
             for near in found[: min(count, left)].tolist() if count else ():

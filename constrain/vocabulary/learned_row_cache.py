@@ -8,6 +8,7 @@ the end are left out beyond MOST_BYTES. Files are sealed (`cache.sealed_files`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,34 +45,33 @@ class LearnedRowCache:
         self.table = table
         self.is_used = False
         self._read: LearnedRows | None = None  # what is on disk, once it has been read
-        self._used: dict[bytes, int] = {}  # leaf states of this table by name, the most recently used ones last
+        self._used: dict[int, bytes | None] = {}
+        """Leaf states of this table, the most recently used ones last, and their names as far as these were needed."""
         self._numbers: dict[int, int] = {}  # rows of this table by the id of a row in `_read`
         self._shortened: dict[int, NDArray[np.int32]] = {}  # rows of this table by number
-        self._named: tuple[int, bytes | None] = (-1, None)  # the leaf state that was fetched last, and its name
+        self._folder: Path | None = None  # of the function that schedules a write
+        self._write_later: Callable[[], None]
 
     def fetch(self, state: int) -> bool:
         """Give a leaf state the row that is on disk, and its suffix trie. Return whether it is there."""
-        name = self.table.name_state(state) if self.is_used else None
-        self._named = state, name
-        if name is None:
+        if not self.is_used:
             return False
         if self._read is None:
             self._read = self._load(cache.cache_folder_path())
-        learned = self._read.states.get(name)
-        if learned is None or not self._place(state, learned):
+        name = self.table.name_state(state) if self._read.states else None
+        if name is None or name not in self._read.states or not self._place(state, self._read.states[name]):
             return False
-        self._use(name, state)
+        self._use(state, name)
         return True
 
     def learn(self, state: int) -> None:
         """Schedule what was made of a leaf state to be written."""
-        known, name = self._named
-        if known != state or name is None:
-            name = self.table.name_state(state) if self.is_used else None
-        folder = cache.cache_folder_path()
-        if name is not None and folder is not None:
-            self._use(name, state)
-            WRITING.later(f"{folder}/{self.table.fingerprint}", self)()
+        folder = cache.cache_folder_path() if self.is_used else None
+        if folder is not None:
+            self._use(state, None)
+            if folder is not self._folder:
+                self._folder, self._write_later = folder, WRITING.later(f"{folder}/{self.table.fingerprint}", self)
+            self._write_later()
 
     def write(self, folder: Path) -> None:
         """Write the leaf states that this table has used, and those that are on disk."""
@@ -82,10 +82,9 @@ class LearnedRowCache:
         cache.write_sealed(self._path(folder), cache.digest_code(), [part.data for part in packed])
         cache.prune_folder(folder, SUFFIX, MOST_FILES, MOST_FILES * MOST_BYTES)
 
-    def _use(self, name: bytes, state: int) -> None:
+    def _use(self, state: int, name: bytes | None) -> None:
         """Make a leaf state the most recently used one."""
-        self._used.pop(name, None)
-        self._used[name] = state
+        self._used[state] = self._used.pop(state, None) or name
 
     def _place(self, state: int, learned: LearnedRow) -> bool:
         """Give a leaf state its row and suffix trie. Return whether there was enough space."""
@@ -122,8 +121,11 @@ class LearnedRowCache:
         """
         table, leaves, states, tries = self.table, self.table.arrays[at.LEAVES], dict[bytes, LearnedRow](), {}
         with table.lock:
-            used = list(reversed(self._used.items()))
-        for name, state in used:
+            used = dict(reversed(self._used.items()))
+        for state, known in used.items():
+            name = used[state] = known or table.name_state(state)
+            if name is None or name in states:  # of a machine from a file, or two states that are named alike
+                continue
             record = leaves[state * at.LEAF_W : (state + 1) * at.LEAF_W].tolist()
             root = record[at.LEAF_SUFFIXES]
             trie = table.trie_names.get(root, NOT_MADE) if root >= 0 else root
@@ -135,6 +137,8 @@ class LearnedRowCache:
                 row = shorten_row(table.arrays[at.ROWS][first : first + table.words])
                 self._shortened[record[at.LEAF_ROW]] = row
             states[name] = LearnedRow(row, record[at.LEAF_LONGEST], trie)
+        with table.lock:
+            self._used.update((state, name) for state, name in used.items() if state in self._used)
         return LearnedRows(states, tries)
 
     def _load(self, folder: Path | None) -> LearnedRows:

@@ -143,6 +143,8 @@ class MaskTable:
             at.LEX_CACHE: reserve_table(4 * vocabulary.size),
         }
         self.arrays[at.TABLE][at.T_WORDS] = self.words
+        # For single words: views take a third of the time that numpy's own indexing does.
+        self._counts, self._leaves = self.arrays[at.TABLE].data, self.arrays[at.LEAVES].data
         self.numbers = NumberLeaves(self.arrays, LEAF_STATES)
         self.learned, self.lexemes = LearnedRowCache(self), LexemeTableCache(self)
         self.context = np.zeros(2 * at.SLOTS, np.int64)
@@ -225,7 +227,7 @@ class MaskTable:
 
     def name_state(self, state: int) -> bytes | None:
         """Return a digest of a leaf state that is the same in every process; None if its machine is from a file."""
-        machine, decoder, dfa_state = self.arrays[at.LEAVES][state * at.LEAF_W : state * at.LEAF_W + 3].tolist()
+        machine, decoder, dfa_state = self._leaves[state * at.LEAF_W : state * at.LEAF_W + 3].tolist()
         if machine not in self.machine_keys:
             return None
         language, mode = self.machine_keys[machine]
@@ -284,7 +286,7 @@ class MaskTable:
         If the leaf refuses hardly any character (as most states of an unanchored pattern do), its row is nearly that of
         an arbitrary string, which is built first.
         """
-        counts, leaves, record = self.arrays[at.TABLE], self.arrays[at.LEAVES], state * at.LEAF_W
+        counts, leaves, record = self._counts, self._leaves, state * at.LEAF_W
         free = state
         if counts[at.FREE_ROW] == 0 and leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES:
             free = self.start(Dfa.any_text(), at.JSON_STRING)
@@ -305,7 +307,7 @@ class MaskTable:
     def build_suffixes(self, state: int) -> None:
         """Build the suffix trie of a leaf state that has a row."""
         with self.lock:
-            leaves, record = self.arrays[at.LEAVES], state * at.LEAF_W
+            leaves, record = self._leaves, state * at.LEAF_W
             if leaves[record + at.LEAF_SUFFIXES] != -1:
                 return
             self._make_suffixes(state, self._find_exits(state))  # again, for the positions where the leaf is left
@@ -339,8 +341,8 @@ class MaskTable:
         """Store the row that `make_row` has just made for a leaf state, unless there is an equal one; the caller holds
         the lock.
         """
-        row = int(self.arrays[at.TABLE][at.MADE_ROW])
-        if row == self.arrays[at.TABLE][at.N_ROWS]:
+        row = self._counts[at.MADE_ROW]
+        if row == self._counts[at.N_ROWS]:
             row = self._number_new_row()
         # Last, since other threads read the row as soon as this is set.
         publish_word(self._leaves_address, state * at.LEAF_W + at.LEAF_ROW, row)
@@ -349,7 +351,7 @@ class MaskTable:
         """Return the number of a row, storing it unless there is an equal one; -1 if the table is full. The caller
         holds the lock.
         """
-        first, rows = self.words * int(self.arrays[at.TABLE][at.N_ROWS]), self.arrays[at.ROWS]
+        first, rows = self.words * self._counts[at.N_ROWS], self.arrays[at.ROWS]
         if first + self.words > rows.size:
             return -1
         rows[first : first + self.words] = row
@@ -357,8 +359,8 @@ class MaskTable:
 
     def _number_new_row(self) -> int:
         """Return the number of the row that was written after the last one: that of an equal one, if there is one."""
-        counts, rows, words = self.arrays[at.TABLE], self.arrays[at.ROWS], self.words
-        row = int(counts[at.N_ROWS])
+        counts, rows, words = self._counts, self.arrays[at.ROWS], self.words
+        row: int = counts[at.N_ROWS]
         if not self.row_numbers:  # rows from a file
             for known in range(row):
                 self.row_numbers.setdefault(hash_row(self.address, known), []).append(known)
@@ -373,7 +375,7 @@ class MaskTable:
 
     def _make_suffixes(self, state: int, exits: int) -> None:
         """Store the suffix trie of a leaf state whose exits were just found: that of equal exits, if there is one."""
-        leaves, record, temp = self.arrays[at.LEAVES], state * at.LEAF_W, self.arrays[at.TRIE_TEMP]
+        leaves, record, temp = self._leaves, state * at.LEAF_W, self.arrays[at.TRIE_TEMP]
         if exits > SUFFIX_BUDGET:  # each has at least one token
             publish_word(self._leaves_address, record + at.LEAF_SUFFIXES, OVER_BUDGET)
             return
@@ -389,7 +391,7 @@ class MaskTable:
             raise TableFull
         root, last = leaves[record + at.LEAF_SUFFIXES], leaves[record + at.LEAF_SUFFIXES_END]
         if root >= 0:
-            self.add_trie(name, (int(root), int(last)))
+            self.add_trie(name, (root, last))
 
     def add_trie(self, name: bytes, place: tuple[int, int]) -> None:
         """Register a suffix trie under the digest of its exits. `place`: its root, and the node after its last one."""

@@ -40,6 +40,7 @@ class NumberLeaves:
 
     def __init__(self, arrays: Mapping[int, NDArray[np.int32]], most: int) -> None:
         self.arrays, self.most = arrays, most
+        self._counts, self._leaves, self._machines = (arrays[slot].data for slot in (at.TABLE, at.LEAVES, at.MACHINES))
         self.automata = NumberAutomata()
         self.leaves: dict[int, int] = {}  # leaf states by states of the automata
         self.rows: NumberRows | None = None
@@ -51,12 +52,12 @@ class NumberLeaves:
 
     def is_number(self, leaf: int) -> bool:
         """Return whether a leaf state is one of a number."""
-        machine = self.arrays[at.LEAVES][leaf * at.LEAF_W + at.LEAF_MACHINE]
-        return bool(self.arrays[at.MACHINES][machine * at.MACHINE_W + at.MACHINE_MODE] == at.NUMBER)
+        machine = self._leaves[leaf * at.LEAF_W + at.LEAF_MACHINE]
+        return self._machines[machine * at.MACHINE_W + at.MACHINE_MODE] == at.NUMBER
 
     def _state(self, leaf: int) -> int:
         """Return the state of the automata that a leaf state is."""
-        return int(self.arrays[at.LEAVES][leaf * at.LEAF_W + at.LEAF_STATE])
+        return self._leaves[leaf * at.LEAF_W + at.LEAF_STATE]
 
     def least(self, leaf: int) -> int:
         """Return the least number of further bytes of a number."""
@@ -90,10 +91,10 @@ class NumberLeaves:
 
     def expand(self, leaf: int) -> int:
         """Write the transitions of a leaf state, interning its successors. Return 0, or TABLE_IS_FULL."""
-        leaves, record = self.arrays[at.LEAVES], leaf * at.LEAF_W
+        leaves, record = self._leaves, leaf * at.LEAF_W
         if leaves[record + at.LEAF_FLAGS] & at.LEAF_EXPANDED:
             return 0
-        machine, _, state = leaves[record : record + 3].tolist()
+        machine, state = leaves[record + at.LEAF_MACHINE], leaves[record + at.LEAF_STATE]
         row = self.automata.row(state)
         targets: dict[int, int] = {}
         pairs: list[int] = []
@@ -110,7 +111,7 @@ class NumberLeaves:
         """Return the leaf state of a state, or TABLE_IS_FULL. `machine`: that of a language which reaches it."""
         leaf = self.leaves.get(state, -1)
         if leaf < 0:
-            if self.arrays[at.TABLE][at.N_LEAVES] >= self.most:
+            if self._counts[at.N_LEAVES] >= self.most:
                 return TABLE_IS_FULL
             spend_work(STATE, STATES)
             exits = at.LEAF_EXITS if self.automata.accepts(state) else 0

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..automata.numerals.digit_runs import mark_digit_runs, read_run, read_unsure_runs
 from ..automata.numerals.number_reader import NumberReader
-from ..automata.numerals.number_states import Mantissa, State
+from ..automata.numerals.number_states import ZERO, Mantissa, State
 from ..kernels import layout as at
 from ..kernels.digit_run_layout import ALIVE
 from ..kernels.entry_points import write_run_tokens
@@ -119,7 +119,10 @@ class NumberRows:
                 )
         else:
             alive = set[int]()  # numbers of zeros for which the longer runs are alive
+            is_integer = state.phase < ZERO  # then it begins with 0 only if that is all of it
             for length, zeros, part, is_prefix in self.groups:
+                if zeros and length > 1 and is_integer:
+                    continue
                 are_alive = is_prefix and zeros in alive
                 alive.discard(zeros)
                 if mark_digit_runs(

@@ -158,7 +158,15 @@ class _Runs:
         unit = self.search.find_unit(q, grid)
         size = 10 ** (q + unit)
         if isinstance(what, int):
-            return self._mark_all(MEMBERS, self._list_members(self.search.list_steps(what, unit, grid), size))
+            low, steps = self.base * size, list[tuple[int | None, list[int]]]()
+            end = low + (self.greatest + 1) * size
+            for step, periods in self.search.list_steps(what, unit, grid):
+                if step is None or (not periods and size >= step):  # most often, and without a request
+                    self.marks |= ALIVE
+                    return 0
+                if -(-low // step) * step < end:  # there are multiples after some run
+                    steps.append((step, periods))
+            return self._mark_all(MEMBERS, self._list_members(steps, size))
         return self._mark_gaps(
             MEMBERS, what, lambda label: self._list_members(self.search.list_steps(label, unit, grid), size)
         )
@@ -166,6 +174,10 @@ class _Runs:
     def mark_ends(self, what: int | tuple[int, int]) -> None:
         """Mark the runs after which the number may end, which has a segment there."""
         if isinstance(what, int):
+            for multiple, others in self.search.labels[what]:
+                if not others and (multiple is None or multiple.reduced_modulus(self.after.fraction) == 1):
+                    self.marks |= ENDS  # as most: as `_list_multiples` would find out
+                    return
             self._mark_all(MULTIPLES, self._list_multiples(what))
         else:
             self._mark_gaps(MULTIPLES, what, self._list_multiples)
