@@ -80,7 +80,7 @@ class MarkedStateCache(state_cache.StateCache):
     def run(self, kernel: Callable[..., int], *arguments: Any, length: int = 0) -> int:
         """Before the first kernel runs, the block's slots are moved between marks."""
         for slot in range(at.TABLE):
-            if slot not in self.marked.memories and slot != at.CODE:
+            if slot not in self.marked.memories and slot not in (at.HEAD, at.CODE):  # which has fields, and no length
                 self._put(slot, self.arrays[slot])
         result = super().run(kernel, *arguments, length=length)
         self.marked.check()
