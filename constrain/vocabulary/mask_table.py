@@ -227,14 +227,13 @@ class MaskTable:
 
     def name_state(self, state: int) -> bytes | None:
         """Return a digest of a leaf state that is the same in every process; None if its machine is from a file."""
+        if self.numbers.is_number(state):  # which the languages of several machines may share
+            return blake2b(self.numbers.describe(state), digest_size=NAME_BYTES, salt=bytes([at.NUMBER])).digest()
         machine, decoder, dfa_state = self._leaves[state * at.LEAF_W : state * at.LEAF_W + 3].tolist()
         if machine not in self.machine_keys:
             return None
         language, mode = self.machine_keys[machine]
-        if mode == at.NUMBER:  # which the languages of several machines may share
-            language, described = b"", self.numbers.describe(state)
-        else:
-            described = b"%d %d" % (decoder, dfa_state)
+        described = b"%d %d" % (decoder, dfa_state)
         return blake2b(described, digest_size=NAME_BYTES, key=language, salt=bytes([mode])).digest()
 
     def is_number(self, state: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -16,6 +17,8 @@ from constrain.automata.numerals.decimals import CHUNK, count_significant
 from constrain.automata.numerals.number_automaton import NumberAutomata, NumberAutomaton
 from constrain.automata.numerals.number_interval import NumberInterval
 from constrain.automata.numerals.number_language import NumberLanguage
+from constrain.automata.numerals.number_reader import NumberReader
+from constrain.automata.numerals.number_states import Mantissa, State
 from tests.number_oracle import (
     ALPHABET,
     MOST_EXPONENT,
@@ -236,38 +239,124 @@ def test_significant_digits_of_long_integers(parts: list[int], zeros: int, dista
     assert count_significant(value * 10**zeros) == len(digits)
 
 
-@settings(max_examples=60)
+PARTITION = [(None, 1), (1, 10), (10, 50), (50, 99), (99, 100), (100, 400), (400, 999), (999, 1000), (1000, None)]
+MULTIPLES = [*map(Fraction, (1, 2, 3, 7, 11, 13, 17)), Fraction(1, 2), Fraction(1, 20), None]
+
+
+def draw_languages(random: Random) -> list[NumberLanguage]:
+    """Return languages that are much alike: some of the same oracle, or unions of neighbouring intervals with different
+    multiples."""
+    first = random_oracle(random)
+    languages = [first.language()]
+    for _ in range(2):
+        oracle = random.choice([first, replace(first, cases=first.cases[:1]), random_oracle(random)])
+        if not any(excluded for *_, excluded in oracle.cases):  # of which the front end makes those of the form
+            oracle = replace(oracle, form=random.choice(["any", "integer", "marked"]))
+        languages.append(replace(oracle, most_integer=random.choice([oracle.most_integer, None, 1, 2])).language())
+    form, pieces = random.choice(["any", "integer", "marked"]), random.sample(PARTITION, 4)
+    for _ in range(3):
+        parts = [
+            NumberInterval.of(
+                None if low is None else Fraction(low), None if high is None else Fraction(high),
+                False, random.random() < 0.9, [one for one in [random.choice(MULTIPLES)] if one is not None], [],
+            )
+            for low, high in pieces
+        ]  # fmt: skip
+        languages.append(NumberLanguage.of(parts, form=form))
+    random.shuffle(languages)
+    return languages
+
+
+@settings(max_examples=150)
 @given(st.integers(0, 10**9))
 def test_languages_share_states_that_have_one_future(seed: int) -> None:
-    """Whatever other languages have reached, each is read as by its own automaton."""
+    """Whatever other texts and languages have reached a state, it is read as its own text is."""
     random = Random(seed)
-    first = random_oracle(random)
-    oracles = [first, random_oracle(random), first]
-    for at in (1, 2):  # of the same numbers, or nearly, in another form
-        oracles[at] = replace(
-            oracles[at],
-            form=random.choice(["any", "integer", "marked"]),
-            most_integer=random.choice([None, 1, 2, first.most_integer]),
-            cases=random.choice([oracles[at].cases, first.cases, first.cases[:1]]),
-        )
     shared = NumberAutomata()
-    for oracle in oracles:
-        language = oracle.language()
-        own, start = NumberAutomaton(language), shared.start(language)
-        todo = [(0, start, LENGTH)]
-        while todo:
-            alone, together, left = todo.pop()
-            assert own.accepts(alone) == shared.accepts(together)
-            row, same = own.row(alone), shared.row(together)
-            assert row.keys() == same.keys()
-            if row or own.accepts(alone):
-                assert own.least(alone) == shared.least(together)
-                few, others = own.few_values(alone), shared.few_values(together)
-                assert (few is None) == (others is None)
-                if few is not None and others is not None:
-                    assert len(few) == len(others)
-                    assert own.is_written_out(alone) == shared.is_written_out(together)
-            todo += [(row[byte], same[byte], left - 1) for byte in row if left]
+    for language in draw_languages(random):
+        reader, own = NumberReader(language), NumberAutomaton(language)
+        for _ in range(12):
+            state: State | None = Mantissa(0)
+            number, alone = shared.start(language), 0
+            for _ in range(7):
+                assert state is not None
+                row = shared.row(number)
+                following = {byte: reader.follow(state, byte) for byte in b"0123456789-+.eE"}
+                assert {byte for byte in following if following[byte] is not None} == row.keys()
+                assert shared.accepts(number) == reader.may_end(state)
+                if row:
+                    assert shared.least(number) == own.least(alone)
+                if not row:
+                    break
+                byte = random.choice(sorted(row))
+                state, number, alone = following[byte], row[byte], own.row(alone)[byte]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_what_a_remainder_is_of_counts(swapped: bool) -> None:
+    """Both languages go on with multiples of 3 from 1000 on; the other remainders are of other numbers."""
+
+    def union(*parts: tuple[int, int | None, int]) -> NumberLanguage:
+        return NumberLanguage.of(
+            NumberInterval.of(Fraction(low), None if high is None else Fraction(high), False, high is not None,
+                              [Fraction(multiple)], [])
+            for low, high, multiple in parts
+        )  # fmt: skip
+
+    languages = [
+        union((1, 100, 7), (100, 1000, 11), (1000, None, 3)),
+        union((1, 100, 13), (100, 1000, 17), (1000, None, 3)),
+        union((100, 400, 7), (400, 500, 3), (500, 1000, 11), (1000, None, 3)),
+    ]
+    automata = NumberAutomata()
+    for language in reversed(languages) if swapped else languages:
+        reader = NumberReader(language)
+        for value in range(100, 2000):
+            number, state = automata.start(language), Mantissa(0)
+            for byte in str(value).encode():
+                after = reader.follow(state, byte)
+                assert (after is not None) == (byte in automata.row(number)), value
+                if after is None:
+                    break
+                assert isinstance(after, Mantissa)
+                number, state = automata.row(number)[byte], after
+                assert automata.accepts(number) == reader.may_end(state), value
+
+
+def test_names_do_not_depend_on_what_was_read_before() -> None:
+    bounds = [NumberInterval.of(Fraction(low), None, False, False, [Fraction(7)], []) for low in (0, 10, 300)]
+    languages = [NumberLanguage.of([one]) for one in bounds]
+    texts = ["", "-", "5", "57", "0", "571", "0.0", "5e", "5e-1"]
+
+    def name_all(order: list[NumberLanguage]) -> dict[tuple[bytes, str], bytes]:
+        automata, names = NumberAutomata(), dict[tuple[bytes, str], bytes]()
+        for language in order:
+            for text in texts:
+                number: int | None = automata.start(language)
+                for byte in text.encode():
+                    number = None if number is None else automata.row(number).get(byte)
+                if number is not None:
+                    names[language.key, text] = marshal.dumps(automata.describe(number), 2)
+        return names
+
+    one, other = name_all(languages), name_all(languages[::-1])
+    assert one == other
+    assert one[languages[0].key, "571"] == one[languages[1].key, "571"] == one[languages[2].key, "571"]
+    assert len(set(one.values())) > 10
+
+
+def test_an_interrupt_while_a_state_is_numbered_leaves_no_trace() -> None:
+    """What was appended before the number is known is replaced by the next state."""
+    language = NumberLanguage.of([NumberInterval.of(Fraction(3), Fraction(70), False, False, [Fraction(1)], [])])
+    automata, own = NumberAutomata(), NumberAutomaton(language)
+    for partial in (automata.states, automata.searches.names, automata.searches.labels):
+        partial.append(None)  # type: ignore[attr-defined]
+        number = automata.start(language)
+        assert automata.row(number).keys() == own.row(0).keys()
+        seven = automata.row(number)[ord("7")]
+        assert automata.row(seven).keys() == own.row(own.row(0)[ord("7")]).keys()
+        language = NumberLanguage.of([NumberInterval.of(Fraction(3), Fraction(70), False, False, [Fraction(1, 2)], [])])
+        own = NumberAutomaton(language)
 
 
 def test_integers_beyond_their_bounds_are_read_alike() -> None:

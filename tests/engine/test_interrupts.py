@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import Constraint, Limits, Matcher, Vocabulary, compile, lark
+from constrain import Constraint, Limits, Matcher, Style, Vocabulary, compile, lark
 from constrain.base.work import _current, active_budget, memoize_work, spend_work, use_budget, work_budget
 from constrain.compilation.compile_caches import recent
 
@@ -29,9 +29,14 @@ STATEFUL = (
     "engine/uniqueness/", "compilation/constraint_compiler.py",
     "program/byte_code.py", "program/program.py", "program/linker.py", "program/restored_program.py",
     "vocabulary/mask_table.py", "vocabulary/mask_table_cache.py", "vocabulary/special_tokens.py",
+    "vocabulary/number_leaves.py", "automata/numerals/number_automaton.py", "automata/numerals/magnitude_set.py",
     "cache/constraint_lru.py",
 )  # fmt: skip
 UNIQUE = {"type": "array", "uniqueItems": True, "items": {"type": ["integer", "string"]}}
+NUMBERS = {
+    "type": "array",
+    "prefixItems": [{"minimum": 3, "maximum": 70.5, "multipleOf": 0.5}, {"exclusiveMinimum": -2}],
+}
 OBJECT = {
     "type": "object",
     "properties": {
@@ -45,6 +50,7 @@ SCENES: dict[str, tuple[dict[str, Any], bytes]] = {
     "object": ({"schema": OBJECT}, b'{"name":"ab","more":[{"name":"c"}],"x":12}'),
     "unique": ({"schema": UNIQUE}, b'[1,"a",12,"ab"]'),
     "lark": ({"form": lark('start: (A | "(" start ")")+\nA: /[a-z]+/\n%ignore " "')}, b"ab (c d) e"),
+    "numbers": ({"schema": NUMBERS, "style": Style.any()}, b"[12.5,-1.25e0]"),
     "small": ({"schema": OBJECT, "limits": Limits(state_cache_bytes=1)}, b'{"name":"ab","more":[{"name":"c"}]}'),
 }
 

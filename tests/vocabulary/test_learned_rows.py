@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from constrain import Style, Vocabulary, compile
 from constrain.automata.dfa import Dfa, Table
-from constrain.automata.numerals.magnitude_set import MagnitudeSet
-from constrain.automata.numerals.number_automaton import Mantissa
+from constrain.automata.numerals.number_interval import NumberInterval
 from constrain.automata.numerals.number_language import NumberLanguage
 from constrain.compilation.compile_caches import flush_caches
 from constrain.kernels import layout as at
@@ -115,16 +115,14 @@ def test_another_schema_with_the_same_pattern_makes_no_row(store: Path, monkeypa
 
 def test_states_of_numbers_of_any_length_have_names() -> None:
     """Python refuses to write integers of more than 4,300 digits as text."""
-    table = MaskTable(VOCABULARY)
-    language = NumberLanguage(MagnitudeSet((), (), ((),)), MagnitudeSet((), (), ((),)), has_zero=True)
-    start, names = table.start(language, at.NUMBER), set[bytes | None]()
-    automaton = table.numbers.automata
-    for digits in (1, 10**5_000, 10**5_000 + 1):
-        state = automaton.states[0]
-        assert isinstance(state, Mantissa)
-        automaton.states[0] = state._replace(digits=digits)
-        names.add(table.name_state(start))
-    assert len(names) == 3 and None not in names
+    table, names = MaskTable(VOCABULARY), set[bytes | None]()
+    for multiple in (1, 10**4_000 + 1, 10**4_000 + 3):
+        one = NumberInterval.of(None, None, False, False, [Fraction(multiple)], [])
+        start = table.start(NumberLanguage.of([one]), at.NUMBER)
+        digit = int(table.arrays[at.LEAF_NEXT][256 * start + ord("7")])
+        zeros = int(table.arrays[at.LEAF_NEXT][256 * start + ord("0")])
+        names |= {table.name_state(start), table.name_state(digit), table.name_state(zeros)}
+    assert len(names) == 9 and None not in names
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "foreign", "empty", "folder"])

@@ -161,7 +161,7 @@ class _Runs:
             low, steps = self.base * size, list[tuple[int | None, list[int]]]()
             end = low + (self.greatest + 1) * size
             for step, periods in self.search.list_steps(what, unit, grid):
-                if step is None or (not periods and size >= step):  # most often, and without a request
+                if step is None or (not periods and size >= step):  # the usual case, which needs no kernel
                     self.marks |= ALIVE
                     return 0
                 if -(-low // step) * step < end:  # there are multiples after some run
@@ -176,7 +176,7 @@ class _Runs:
         if isinstance(what, int):
             for multiple, others in self.search.labels[what]:
                 if not others and (multiple is None or multiple.reduced_modulus(self.after.fraction) == 1):
-                    self.marks |= ENDS  # as most: as `_list_multiples` would find out
+                    self.marks |= ENDS  # the usual case, which needs no kernel
                     return
             self._mark_all(MULTIPLES, self._list_multiples(what))
         else:

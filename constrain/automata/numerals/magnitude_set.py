@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import count
 from math import inf, lcm
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .decimals import Divisor, split_position
 from .number_interval import NumberInterval
@@ -104,7 +104,7 @@ class SearchTable:
     """
 
     def __init__(self) -> None:
-        self.names: list[tuple[object, ...]] = []
+        self.names: list[tuple[Any, ...]] = []
         self.labels: list[list[tuple[Divisor | None, list[Divisor]]]] = []
         self.divisors: list[list[Divisor]] = []
         self._numbers: dict[Label, int] = {}
@@ -128,13 +128,15 @@ class SearchTable:
                 for multiple, others in label
             ]
             found = (one for multiple, others in alternatives for one in (multiple, *others) if one is not None)
-            self.names.append(
-                tuple([(multiple and multiple.as_integer_ratio(), *[one.as_integer_ratio() for one in others])
-                       for multiple, others in label])
-            )  # fmt: skip
-            self.labels.append(alternatives)
-            self.divisors.append([*dict.fromkeys(found)])
-            number = self._numbers[label] = len(self._numbers)
+            name = tuple([
+                (multiple and multiple.as_integer_ratio(), *[one.as_integer_ratio() for one in others])
+                for multiple, others in label
+            ])  # fmt: skip
+            number = len(self._numbers)
+            # In place of what an interrupt has left there.
+            self.names[number:], self.labels[number:] = [name], [alternatives]
+            self.divisors[number:] = [[*dict.fromkeys(found)]]
+            self._numbers[label] = number
         return number
 
     def _divisor(self, value: Fraction) -> Divisor:
@@ -181,6 +183,11 @@ class MagnitudeSearch:
         self._divisors: dict[tuple[int | tuple[int, int], ...], tuple[list[Divisor], list[Divisor | None]]] = {}
         self._steps: dict[tuple[int, int, int | None], list[tuple[int | None, list[int]]]] = {}
         self.first = self._initial_segments()
+
+    def describe(self) -> tuple[Any, ...]:
+        """Return the set as a tuple that `marshal` writes, which is the same in every process."""
+        gaps = tuple([self.names[label] for label in self.gaps])
+        return tuple(self.positions), tuple(self.texts), tuple(self.has_points), gaps
 
     # ---- digits and bounds
 

@@ -1,6 +1,6 @@
 """The automata of NumberLanguages: states are computed when they are reached, and merged if they have one future.
 
-States of different languages are, too: after a digit beyond its bounds, any integer is read as any other.
+So are states of different languages: once its digits are beyond all bounds, an integer is read as any other.
 
 With D the integer of the significant digits read, f of them after the point, and E the exponent, the value is
 D * 10^(E - f). What a mantissa says about its exponent is found exactly:
@@ -51,13 +51,16 @@ class NumberAutomata:
         A representative of each.
     readers : list of NumberReader
         That of the language that the representative is a state of.
+    keys : list of tuple
+        What determines the future of each.
     """
 
     def __init__(self) -> None:
         self.states: list[State] = []
         self.readers: list[NumberReader] = []
+        self.keys: list[tuple[Any, ...]] = []
         self.searches = SearchTable()
-        self.numbers: dict[Hashable, int] = {}
+        self.numbers: dict[tuple[Any, ...], int] = {}
         self._rows: dict[int, dict[int, int]] = {}
         self._least: dict[int, int] = {}
         self._values: dict[int, frozenset[Fraction] | None] = {}
@@ -101,9 +104,11 @@ class NumberAutomata:
         return least
 
     def few_values(self, number: int) -> frozenset[Fraction] | None:
-        """Return the magnitudes of all numbers that the text may become; None if there are more than MOST_VALUES.
+        """Return the magnitudes of all numbers that the representative may become; None for more than MOST_VALUES.
 
-        Also None without a digit, after the e, and where digits are limited.
+        Also None without a digit, after the e, and where digits are limited. Other texts of the state, perhaps of
+        another language, may become other numbers, but as many: further digits spell equal numbers after the one text
+        if and only if they do so after the other.
         """
         state, reader = self.states[number], self.readers[number]
         if isinstance(state, Exponent) or state.phase < ZERO or reader.language.most_fraction is not None:
@@ -123,22 +128,28 @@ class NumberAutomata:
         return all(_list_digits(value) == digits for value in values)
 
     def describe(self, number: int) -> tuple[Any, ...]:
-        """Return what determines the future of a state in every process, as a tuple that `marshal` writes."""
-        state, reader = self.states[number], self.readers[number]
-        if isinstance(state, Exponent):
-            return reader.language.key, *state
-        names = reader.sides[state.side].names
-        segments = [(first, what if isinstance(what, tuple) else names[what]) for first, what in state.segments]
-        return reader.language.key, *state[:-1], tuple(segments)
+        """Return the key of a state as a tuple that `marshal` writes, which is the same in every process."""
+        state, key = self.states[number], self.keys[number]
+        if isinstance(state, Exponent) or state.phase < ZERO:
+            return tuple(key)
+        search = self.readers[number].sides[state.side]
+        if not state.digits:
+            phase, form, has_zero, _, passed, room = key
+            return phase, form, has_zero, search.describe(), passed, room
+        phase, form, regions, *residues, room = key
+        if residues:
+            passed, found = residues
+            residues = [passed, tuple([(one.value.as_integer_ratio(), *rest) for one, *rest in found])]
+        return phase, form, tuple([(first, _name_labels(search, what)) for first, what in regions]), *residues, room
 
     def _number(self, state: State, reader: NumberReader) -> int:
         """Return the number of a state."""
         key = _exponent_key(state) if isinstance(state, Exponent) else _mantissa_key(state, reader)
         number = self.numbers.get(key)
         if number is None:
-            number = len(self.states)
-            self.states.append(state)
-            self.readers.append(reader)
+            number = len(self.numbers)
+            # In place of what an interrupt has left there.
+            self.states[number:], self.readers[number:], self.keys[number:] = [state], [reader], [key]
             self.numbers[key] = number
         return number
 
@@ -183,14 +194,14 @@ def _find_few_values(state: Mantissa, reader: NumberReader) -> frozenset[Fractio
     return frozenset(found)
 
 
-def _exponent_key(state: Exponent) -> Hashable:
+def _exponent_key(state: Exponent) -> tuple[Any, ...]:
     """Return what determines the future of a state behind the e."""
     if state.phase < EXPONENT or not state.value:
         return state
     return EXPONENT, follow_digits(state.allowed, state.value)
 
 
-def _mantissa_key(state: Mantissa, reader: NumberReader) -> Hashable:
+def _mantissa_key(state: Mantissa, reader: NumberReader) -> tuple[Any, ...]:
     """Return what determines the future of a mantissa; exponents are relative to the end of the text so far."""
     phase, side, digits, read, fraction, position, segments = state
     search, language = reader.sides[side], reader.language
@@ -232,9 +243,17 @@ def _mantissa_key(state: Mantissa, reader: NumberReader) -> Hashable:
     enough = max(last - one.least for one in divisors)
     is_decided = phase != INTEGER and fraction >= enough
     residues = tuple(
-        (0 if is_decided else digits % one.modulus, min(max(least[one], first), last + 1)) for one in divisors
+        (one, 0 if is_decided else digits % one.modulus, min(max(least[one], first), last + 1)) for one in divisors
     )
     return phase, form, tuple(regions), 0 if phase == INTEGER else min(fraction, enough), residues, room
+
+
+def _name_labels(search: MagnitudeSearch, what: Any) -> tuple[Any, ...]:
+    """Return a region of a key with the names of labels in place of their numbers."""
+    if isinstance(what, int):
+        return search.names[what]
+    below, steps = what
+    return search.names[below], tuple([(text, has_point, search.names[above]) for text, has_point, above in steps])
 
 
 def _describe_bounds(search: MagnitudeSearch, bounds: tuple[int, int], read: int) -> Hashable:
