@@ -44,8 +44,9 @@ zero: lists and masks have no fixed width, so an entry cannot be validated by it
 class MemoryBlock:
     """The initial memory of all slots of a state cache, in one allocation that later state caches reuse.
 
-    `memory` is int32, `slices` the slice of each slot, `bytes` those of all of these, and `head` that of HEAD as a
-    memoryview. Behind the slice of a slot is the room that it grows into (`ROOM`). `image` is the content
+    `memory` is int32, over the mapping `pages`, `slices` the slice of each slot, `initial_bytes` the bytes of all of
+    these, and `head` that of HEAD as a memoryview. Behind the slice of a slot is the room that it grows into (`ROOM`);
+    `grown` are the slots that have done so. `image` is the content
     of the slots of CLEARED in an empty state cache, `image_head` that of HEAD in it. `context`, at `address`, is the
     context of the state cache that has the block; `initial_context` is its content before a slot has grown. Other hash
     tables need no clearing, since an entry is valid only if its target refers back to it; so pages are touched only
@@ -54,11 +55,12 @@ class MemoryBlock:
 
     def __init__(self, table: MaskTable) -> None:
         words = table.words
-        self.slices, offsets, length = _layout(words, tuple(INITIAL_LENGTHS.items()))
+        self.slices, offsets, length = _layout(words, tuple(INITIAL_LENGTHS.items()), tuple(ROOM.items()))
+        self.grown: set[int] = set()
         hint = "Make the constraint smaller, or lower Limits(state_cache_bytes=...)."
         self.pages = map_pages(4 * length, "the state cache of the constraint", hint)
         self.memory: NDArray[np.int32] = np.frombuffer(self.pages, np.int32)
-        self.bytes = 4 * sum(part.stop - part.start for part in self.slices.values())
+        self.initial_bytes = 4 * sum(part.stop - part.start for part in self.slices.values())
         offsets = offsets.copy()
         offsets[::2] += data_address(self.memory)
         self.initial_context = np.concatenate([offsets, table.context[2 * at.TABLE :]])
@@ -93,11 +95,13 @@ class MemoryBlock:
 
     def lengthen(self, slot: int, length: int) -> NDArray[np.int32]:
         """Return a slot with more of its room."""
+        self.grown.add(slot)
         first = self.slices[slot].start
         return self.memory[first : first + length]
 
-    def clear_room(self, slot: int) -> None:
+    def shorten(self, slot: int) -> None:
         """Give the memory that a slot has grown by back to the system, where it can take it."""
+        self.grown.discard(slot)
         part, page = self.slices[slot], mmap.PAGESIZE
         first = -(-4 * part.stop // page) * page
         end = 4 * (part.start + self.room(slot)) // page * page  # whole pages: the rest is of other slots
@@ -105,17 +109,24 @@ class MemoryBlock:
             with suppress(OSError):
                 self.pages.madvise(mmap.MADV_DONTNEED, first, end - first)
 
+    def shorten_all(self) -> None:
+        """Give the memory of all rooms back: each slot is as long as in an empty state cache."""
+        for slot in [*self.grown]:
+            self.shorten(slot)
+
 
 @lru_cache(4)
-def _layout(words: int, first: tuple[tuple[int, int], ...]) -> tuple[dict[int, slice], NDArray[np.int64], int]:
+def _layout(
+    words: int, first: tuple[tuple[int, int], ...], room: tuple[tuple[int, int], ...]
+) -> tuple[dict[int, slice], NDArray[np.int64], int]:
     """Return the layout of a block: slices, (byte offset, length) of each slot, and the total length with all room."""
     lengths = {at.HEAD: at.HEAD_W, **dict(first), at.MASKS: max(MASK_SLOTS * words, LEAST_MASKS), at.SPARE: words}
     lengths = {slot: lengths[slot] for slot in dict.fromkeys((*CLEARED, *lengths))}
-    slices, offsets, total = dict[int, slice](), np.zeros(2 * at.TABLE, np.int64), 0
+    multiples, slices, offsets, total = dict(room), dict[int, slice](), np.zeros(2 * at.TABLE, np.int64), 0
     for slot, length in lengths.items():
         slices[slot] = slice(total, total + length)
         offsets[2 * slot : 2 * slot + 2] = 4 * total, length
-        total += ROOM.get(slot, 1) * length
+        total += multiples.get(slot, 1) * length
         total += -total % LINE
     return slices, offsets, total
 

@@ -25,7 +25,7 @@ from ..program.program import Program
 from ..vocabulary.mask_table import TableFull, data_address
 from ..vocabulary.mask_table_cache import find_mask_table
 from ..vocabulary.vocabulary import Vocabulary
-from .memory_block import ROOM, MemoryBlock, SlotArrays
+from .memory_block import MemoryBlock, SlotArrays
 from .uniqueness import uniqueness_queries
 from .uniqueness.guarded_sets import GuardedSets
 from .uniqueness.uniqueness_memo import UniquenessMemo
@@ -97,9 +97,7 @@ class StateCache(GuardedSets):
     def __del__(self) -> None:
         """Store the block for reuse: pages that were accessed before are cheaper than new ones."""
         if self._is_block_reusable and len(self.table.spare) < SPARES:
-            for slot in ROOM:
-                if self._is_grown_in_place(slot):
-                    self.block.clear_room(slot)
+            self.block.shorten_all()
             self.table.spare.append(self.block)
 
     def after_fork(self) -> None:
@@ -139,6 +137,7 @@ class StateCache(GuardedSets):
     def _clear(self) -> None:
         """Make the state cache empty, and find the set before any text."""
         block, program = self.block, self.program
+        block.shorten_all()
         block.context_view[:] = block.initial_view
         self.arrays = SlotArrays(block)
         head, empty = block.head, block.image_head
@@ -413,8 +412,8 @@ class StateCache(GuardedSets):
             else:
                 new = np.empty(length, np.int32)
                 new[: old.size] = old
-                if slot in ROOM and old.base is self.block.memory:
-                    self.block.clear_room(slot)
+                if part in self.block.grown:
+                    self.block.shorten(part)
             self._put(part, new)
         if slot in HASHES:
             rehash_table(self.address, HASHES[slot])
@@ -435,11 +434,6 @@ class StateCache(GuardedSets):
     def _grows_in_place(self, slot: int, length: int) -> bool:
         """Return whether the block has room for a slot of this length where the slot is."""
         return self.arrays[slot].base is self.block.memory and length <= self.block.room(slot)
-
-    def _is_grown_in_place(self, slot: int) -> bool:
-        """Return whether a slot uses room of the block."""
-        array = self.arrays[slot]
-        return array.base is self.block.memory and array.size > self.block.view(slot).size
 
     def least_costs(self) -> LeastCosts:
         """Return the least costs of the program, after loading all code that they refer to."""
@@ -465,8 +459,6 @@ class StateCache(GuardedSets):
         """Return the reserved bytes, without the mask table and the room of slots that have not grown into it."""
         block = self.block
         grown = [array.nbytes for array in self.arrays.values() if array.base is not block.memory]
-        in_place = [
-            self.arrays[slot].nbytes - block.view(slot).nbytes for slot in ROOM if self._is_grown_in_place(slot)
-        ]
-        used: int = block.bytes + sum(grown) + sum(in_place) - self.arrays[at.CODE].nbytes
+        in_place = [self.arrays[slot].nbytes - block.view(slot).nbytes for slot in block.grown]
+        used: int = block.initial_bytes + sum(grown) + sum(in_place) - self.arrays[at.CODE].nbytes
         return used

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import mmap
+import sys
 import threading
 import weakref
 from collections.abc import Iterator
@@ -63,31 +64,72 @@ def test_growing_arrays_give_the_masks_of_large_ones(monkeypatch: pytest.MonkeyP
     assert wide == list_masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
 
 
-def test_large_slots_grow_in_place_up_to_their_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other slots stay as they are, and the memory is given back before the block is used again."""
-    wide = list_masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
+LONG = TEXT[:-1] + b"".join(b', "%d%d": [%d, {"a%d": "b"}]' % (k * k, k, k, k) for k in range(30)) + b"}"
+
+
+@pytest.fixture
+def roomy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """State caches whose sets begin with four records and grow in place to some hundred, in more than a page."""
     small = {slot: 4 * at.SET_W if slot == at.SETS else length for slot, length in memory_block.INITIAL_LENGTHS.items()}
     monkeypatch.setattr(memory_block, "INITIAL_LENGTHS", small)
-    monkeypatch.setattr(memory_block, "ROOM", {at.SETS: 8192})
+    monkeypatch.setattr(memory_block, "ROOM", {at.SETS: 64})
+
+
+def test_slots_grow_in_place_up_to_their_room(roomy: None) -> None:
+    constraint = compile(Vocabulary.bytes(), schema=SCHEMA)
+    cache = constraint.state_cache()
+    before, address, room = cache.bytes_used(), int(cache.context[2 * at.SETS]), cache.block.room(at.SETS)
+    matcher, sizes = constraint.matcher(), list[int]()
+    for byte in LONG:
+        matcher.mask()
+        matcher.advance(byte)
+        sets, hashes = cache.arrays[at.SETS], cache.arrays[at.SET_HASH]
+        sizes.append(sets.size)
+        is_inside = sets.size <= room
+        assert (int(cache.context[2 * at.SETS]) == address) == is_inside
+        assert int(cache.context[2 * at.SETS + 1]) == sets.size
+        assert cache.block.grown == ({at.SETS} if is_inside and sets.size > 4 * at.SET_W else set())
+        outside = hashes.nbytes * (hashes.base is not cache.block.memory)
+        grown = 4 * (sets.size - 4 * at.SET_W) if is_inside else sets.nbytes
+        assert cache.bytes_used() - before == outside + grown, "no room counts before it is used, nor after"
+    assert sizes[0] <= room < sizes[-1] and room in sizes
+
+
+def test_growing_in_place_changes_nothing(roomy: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    vocabulary = Vocabulary.bytes()
+    grown = list_masks(compile(vocabulary, schema=SCHEMA, style=Style.any()), LONG)
+    again = list_masks(compile(vocabulary, schema=SCHEMA, style=Style.any()), LONG)  # in a block that was used
+    monkeypatch.undo()
+    assert grown == again == list_masks(compile(Vocabulary.bytes(), schema=SCHEMA, style=Style.any()), LONG)
+
+
+@pytest.mark.parametrize("how", ["dropped", "evicted", "outgrown"])
+def test_the_memory_of_rooms_is_given_back(how: str, roomy: None) -> None:
     vocabulary = Vocabulary.bytes()
     constraint = compile(vocabulary, schema=SCHEMA)
     cache = constraint.state_cache()
-    before, address = cache.bytes_used(), int(cache.context[2 * at.SETS])
-    assert wide == list_masks(constraint, TEXT)
-    sets = cache.arrays[at.SETS]
-    grown = 4 * (sets.size - 4 * at.SET_W)
-    grown_outside = cache.arrays[at.SET_HASH].nbytes
-    assert 0 < grown + grown_outside == cache.bytes_used() - before, "no room counts before it is used"
-    assert int(cache.context[2 * at.SETS]) == address and int(cache.context[2 * at.SETS + 1]) == sets.size
-    block = cache.block
-    others, room = block.memory.copy(), block.lengthen(at.SETS, block.room(at.SETS))
-    room[:] = 1
-    block.clear_room(at.SETS)
-    page = mmap.PAGESIZE // 4
-    assert not room[page:-page].any(), "given back, by pages"
-    end = block.slices[at.SETS].start + room.size
-    assert (block.memory[end:] == others[end:]).all()
-    assert wide == list_masks(compile(vocabulary, schema=SCHEMA), TEXT)
+    matcher, block = constraint.matcher(), cache.block
+    for byte in LONG:
+        if how != "outgrown" and cache.arrays[at.SETS].size == block.room(at.SETS):
+            break
+        matcher.mask()
+        matcher.advance(byte)
+    first, page = block.slices[at.SETS].start, mmap.PAGESIZE // 4
+    room = block.memory[first : first + block.room(at.SETS)]
+    inside, behind = room[4 * at.SET_W + page : -page], block.memory[first + room.size :].copy()
+    if how == "evicted":
+        assert inside.any()
+        cache.reset()
+    elif how == "dropped":
+        assert inside.any()
+        table = cache.table
+        del matcher, cache, constraint
+        gc.collect()
+        assert block in table.spare
+    assert not block.grown
+    assert not inside.any() or not sys.platform.startswith("linux")  # others need not clear pages
+    if how == "outgrown":
+        assert (block.memory[first + room.size :] == behind).all()
 
 
 def test_a_matcher_replays_its_tokens_when_its_state_cache_is_evicted() -> None:
