@@ -25,7 +25,7 @@ from .table_layout import (  # isort: skip
     ALL_GROUPS, BELOW_HEIGHT, BELOW_W, BLOCK, CONTENTS_COUNTS, CONTENTS_GROUPS, CONTENTS_ROWS,
     ENTRY_TOKEN, ENTRY_W, FIRST_BLOCK, FIRST_LENGTH, FIRST_SPAN, GROUPS, HEIGHT, ILL_FORMED, LEAF_MACHINE, LEAF_STATE,
     LEAF_W, LENGTH_ROWS, MACHINE_DFA, MACHINE_W, SHORT_LENGTHS, SYNTAX_GROUPS, TRIE_FIRST_TOKEN, TRIE_W, WORD_DIES,
-    WORD_GROUPS, WORD_NEED, WORD_OTHERS, WORD_REFUSED, WORD_REFUSING, WORD_W,
+    WORD_GROUPS, WORD_NEED, WORD_OTHERS, WORD_REFUSED, WORD_LEADING, WORD_W,
 )  # fmt: skip
 
 MOST_FOLLOWED = 64
@@ -198,9 +198,9 @@ def follow_groups(t: Any, at: Any, state: Any, groups: Any, out: Any) -> Any:
     """Return for how many characters of these groups none is refused from a state of the DFA at `at`; HEIGHT: always.
 
     Written to TRIE_TEMP at `out`: what may be read besides by states on the way (WORD_OTHERS), whether all such
-    characters are refused after that number (WORD_DIES), the most characters that must follow (WORD_NEED), which
-    groups have a character that is refused then (WORD_REFUSED), and which have one that leads to where it is
-    (WORD_REFUSING). The scratch is behind `out`.
+    characters are refused after that number (WORD_DIES), the most characters that must follow (WORD_NEED), and if that
+    number is less than LONG_ENOUGH, which groups have a character that is refused then (WORD_REFUSED), and which have
+    one that leads to where it is (WORD_LEADING). The scratch is behind `out`.
     """
     dfas, temp, contents = view(t, DFAS), view(t, TRIE_TEMP), view(t, CONTENTS)
     n, classes, ranges = dfas[at] + 0, dfas[at + 1] + 0, dfas[at + 2] + 0
@@ -210,7 +210,7 @@ def follow_groups(t: Any, at: Any, state: Any, groups: Any, out: Any) -> Any:
     queue = out + WORD_W
     symbols = queue + MOST_FOLLOWED
     count = list_group_classes(t, at, groups, symbols)
-    temp[queue], ended, ending = state, 0, 0
+    temp[queue], refused_groups, leading_groups = state, 0, 0
     known, done, depth, is_chain, dies, is_full = 1, 0, 0, True, False, False
     while True:
         layer = known
@@ -223,16 +223,16 @@ def follow_groups(t: Any, at: Any, state: Any, groups: Any, out: Any) -> Any:
                     read = True
         if refused:
             dies = is_chain and not read
-            for i in range(done, layer):
+            for i in range(done, layer if depth < LONG_ENOUGH else done):
                 refuses, one = False, temp[queue + i] + 0
                 for j in range(count):
                     if dfas[delta + one * classes + temp[symbols + j]] < 0:
                         refuses = True
-                        ended |= groups_of_class(t, at, groups, temp[symbols + j])
+                        refused_groups |= groups_of_class(t, at, groups, temp[symbols + j])
                 for k in range(done if refuses else 0):
                     for j in range(count):
                         if dfas[delta + temp[queue + k] * classes + temp[symbols + j]] == one:
-                            ending |= groups_of_class(t, at, groups, temp[symbols + j])
+                            leading_groups |= groups_of_class(t, at, groups, temp[symbols + j])
             break
         for i in range(done, layer):
             for j in range(count):
@@ -284,8 +284,8 @@ def follow_groups(t: Any, at: Any, state: Any, groups: Any, out: Any) -> Any:
             temp[out + WORD_OTHERS + (bit_of(b) >> 5)] |= 1 << (bit_of(b) & 31)
         firsts &= firsts - 1
     temp[out + WORD_DIES], temp[out + WORD_NEED] = 1 if dies else 0, need
-    temp[out + WORD_REFUSED], temp[out + WORD_REFUSED + 1] = ended, ended >> 32
-    temp[out + WORD_REFUSING], temp[out + WORD_REFUSING + 1] = ending, ending >> 32
+    temp[out + WORD_REFUSED], temp[out + WORD_REFUSED + 1] = refused_groups, refused_groups >> 32
+    temp[out + WORD_LEADING], temp[out + WORD_LEADING + 1] = leading_groups, leading_groups >> 32
     return depth
 
 
@@ -320,15 +320,16 @@ def find_words(t: Any, q: Any, out: Any) -> Any:
             depth = follow_groups(t, at, state, groups, out)
         # Or all are read but those that are refused after others (a hyphen after a hyphen), or those after which some
         # are refused (what separates two words).
-        while depth < LONG_ENOUGH and temp[out + WORD_DIES] == 0:
-            kept = groups & ~read_groups(t, out + WORD_REFUSED)
-            other = groups & ~read_groups(t, out + WORD_REFUSING)
-            if count_begun(t, other) > count_begun(t, kept) and other != groups:
-                kept = other
-            if kept == groups or count_begun(t, kept) < least:
-                return 0
-            groups = kept
-            depth = follow_groups(t, at, state, groups, out)
+        else:
+            while depth < LONG_ENOUGH and temp[out + WORD_DIES] == 0:
+                kept = groups & ~read_groups(t, out + WORD_REFUSED)
+                other = groups & ~read_groups(t, out + WORD_LEADING)
+                if count_begun(t, other) > count_begun(t, kept) and other != groups:
+                    kept = other
+                if kept == groups or count_begun(t, kept) < least:
+                    return 0
+                groups = kept
+                depth = follow_groups(t, at, state, groups, out)
     temp[out + WORD_GROUPS], temp[out + WORD_GROUPS + 1] = groups, groups >> 32
     if SHORT_LENGTHS < depth < HEIGHT:  # there is no row of just the longer ones
         k = SHORT_LENGTHS

@@ -47,7 +47,7 @@ WORD_OTHERS: Final = 2   # 5 words: bytes that may come besides, as in BELOW
 WORD_DIES: Final = 7
 WORD_NEED: Final = 8
 WORD_REFUSED: Final = 9  # 2 words: groups of which a character is refused after that many others
-WORD_REFUSING: Final = 11  # 2 words: groups of which a character leads to where it is refused
+WORD_LEADING: Final = 11  # 2 words: groups of which a character leads to where others are refused
 WORD_W: Final = 13
 # MACHINES
 MACHINE_W: Final = 2

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from constrain import Vocabulary
 from constrain.automata.dfa import Dfa
 from constrain.frontends.regex import to_dfa
-from constrain.kernels import layout as at, trie as kernels, vocabulary_trie
+from constrain.kernels import byte_rows, layout as at, trie as kernels, vocabulary_trie
 from constrain.vocabulary import mask_table
+from constrain.vocabulary.byte_groups import BYTE_GROUPS
 from constrain.vocabulary.mask_table import MaskTable
 from constrain.vocabulary.token_order import order_tokens
 
@@ -267,6 +268,26 @@ def test_rows_suffix_tries_and_tokens_by_length(tokens: list[bytes], pattern: st
             for level in range(at.LEVELS - 1, -1, -1):
                 table.order(leaf << at.LEVEL_BITS | level)
                 assert_leaf(table, leaf, tokens)
+
+
+@pytest.mark.parametrize(("pattern", "read", "kept", "dropped"), [
+    ("[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?(\\.[a-z0-9]+)*", "a", "az0", "-."),  # refused after each other
+    ("[a-z0-9@_]{1,100}:[0-9a-f]{4}", "a", "az0@_", ":"),  # after which most are refused
+    ("[a-z]+", "a", "az", "-0"), ("[-@]+", "@", "", "a-"),
+])  # fmt: skip
+def test_words_are_found_between_separators(pattern: str, read: str, kept: str, dropped: str) -> None:
+    table = table_of([bytes([byte]) for byte in range(32, 127)])
+    leaf = table.start(to_dfa(pattern), at.JSON_STRING)
+    for byte in read.encode():
+        leaf = int(table.arrays[at.LEAF_NEXT][256 * leaf + byte])
+        table.expand(leaf)
+    temp = table.arrays[at.TRIE_TEMP]
+    out = len(temp) // 2
+    depth = byte_rows.find_words(table.address, leaf, out)
+    groups = int(temp[out + at.WORD_GROUPS :][:2].view(np.int64)[0]) if depth else 0
+    found = {chr(byte) for byte in range(32, 127) if groups >> int(BYTE_GROUPS[byte]) & 1}
+    assert found.issuperset(kept) and not found.intersection(dropped)
+    assert depth >= byte_rows.LONG_ENOUGH if kept else not depth
 
 
 @pytest.mark.parametrize(("pattern", "read", "is_shared"), [
