@@ -138,6 +138,10 @@ MULTIPLES = [
 ]
 
 
+EDGES = [1, 2, 5, 10, 30, 50, 99, 100, 101, 200, 400, 500, 999, 1000, 2000, 10_000]
+"""Bounds of neighbouring intervals."""
+
+
 def random_case(random: Random, multiple: Fraction | None, n_others: int) -> Bounds:
     """Return bounds, one or both of which may be missing."""
     ends = sorted([random_decimal(random), random_decimal(random)])
@@ -158,13 +162,17 @@ def random_oracle(random: Random) -> NumberOracle:
     elif kind < 0.8:
         product = lcm(*(random.choice([2, 3, 4, 5, 7, 8, 25]) for _ in range(2)))
         cases = (random_case(random, Fraction(product, random.choice([1, 10, 100])), random.randint(0, 1)),)
-    elif kind < 0.9:
+    elif kind < 0.87:
         values = sorted({random_decimal(random) for _ in range(random.randint(1, 12))})
         if random.random() < 0.5:
             cases = tuple((value, False, value, False, None, ()) for value in values)
         else:
             edges = [None, *values, None]
             cases = tuple((low, True, high, True, None, ()) for low, high in zip(edges, edges[1:]))
+    elif kind < 0.93:  # neighbours, so that what a remainder is of depends on the digits
+        ends: list[Fraction | None] = [*map(Fraction, sorted(random.sample(EDGES, 4)))]
+        ends[-1] = random.choice([ends[-1], None])
+        cases = tuple((low, False, high, True, random.choice(MULTIPLES), ()) for low, high in zip(ends, ends[1:]))
     else:
         cases = tuple(
             random_case(random, random.choice([None, *MULTIPLES]), random.choice([0, 0, 1, 2]))
