@@ -13,7 +13,7 @@ from ..base.reserved_memory import map_pages
 from ..kernels import layout as at
 from ..vocabulary.mask_table import MaskTable, data_address
 
-__all__ = ["INITIAL_LENGTHS", "ROOM", "MemoryBlock", "SlotArrays"]
+__all__ = ["INITIAL_LENGTHS", "RESERVED", "MemoryBlock", "SlotArrays"]
 
 INITIAL_LENGTHS: dict[int, int] = {
     at.SETS: 2048 * at.SET_W, at.CONFIGS: 32768 * 5, at.SET_HASH: 4096, at.WIDE: 4096 * 256,
@@ -30,7 +30,7 @@ INITIAL_LENGTHS: dict[int, int] = {
 }  # fmt: skip
 """Initial length of each slot in int32s. Few constraints need more. A hash table has two entries for each record: a
 larger one would take more of the processor's caches, since entries are spread over all of it."""
-ROOM = dict.fromkeys((at.SETS, at.CONFIGS, at.WIDE), 4)
+RESERVED = dict.fromkeys((at.SETS, at.CONFIGS, at.WIDE), 4)
 """Multiples of their initial lengths up to which slots grow in place, where copies of large ones would take longest."""
 MASK_SLOTS, LEAST_MASKS = 128, 1 << 13
 """Length of MASKS, in masks and in int32s: masks of small vocabularies take hardly more than their headers."""
@@ -45,8 +45,8 @@ class MemoryBlock:
     """The initial memory of all slots of a state cache, in one allocation that later state caches reuse.
 
     `memory` is int32, over the mapping `pages`, `slices` the slice of each slot, `initial_bytes` the bytes of all of
-    these, and `head` that of HEAD as a memoryview. Behind the slice of a slot is the room that it grows into (`ROOM`);
-    `grown` are the slots that have done so. `image` is the content
+    these, and `head` that of HEAD as a memoryview. After the slice of a slot is the memory reserved for its growth
+    (`RESERVED`); `grown` are the slots that use it. `image` is the content
     of the slots of CLEARED in an empty state cache, `image_head` that of HEAD in it. `context`, at `address`, is the
     context of the state cache that has the block; `initial_context` is its content before a slot has grown. Other hash
     tables need no clearing, since an entry is valid only if its target refers back to it; so pages are touched only
@@ -55,7 +55,7 @@ class MemoryBlock:
 
     def __init__(self, table: MaskTable) -> None:
         words = table.words
-        self.slices, offsets, length = _layout(words, tuple(INITIAL_LENGTHS.items()), tuple(ROOM.items()))
+        self.slices, offsets, length = _layout(words, tuple(INITIAL_LENGTHS.items()), tuple(RESERVED.items()))
         self.grown: set[int] = set()
         hint = "Make the constraint smaller, or lower Limits(state_cache_bytes=...)."
         self.pages = map_pages(4 * length, "the state cache of the constraint", hint)
@@ -88,13 +88,13 @@ class MemoryBlock:
             view = self.views[slot] = self.memory[self.slices[slot]]
         return view
 
-    def room(self, slot: int) -> int:
+    def capacity(self, slot: int) -> int:
         """Return the int32s up to which a slot grows in place."""
         part = self.slices[slot]
-        return ROOM.get(slot, 1) * int(part.stop - part.start)
+        return RESERVED.get(slot, 1) * int(part.stop - part.start)
 
     def lengthen(self, slot: int, length: int) -> NDArray[np.int32]:
-        """Return a slot with more of its room."""
+        """Return a slot with a greater length, up to its capacity."""
         self.grown.add(slot)
         first = self.slices[slot].start
         return self.memory[first : first + length]
@@ -104,25 +104,25 @@ class MemoryBlock:
         self.grown.discard(slot)
         part, page = self.slices[slot], mmap.PAGESIZE
         first = -(-4 * part.stop // page) * page
-        end = 4 * (part.start + self.room(slot)) // page * page  # whole pages: the rest is of other slots
+        end = 4 * (part.start + self.capacity(slot)) // page * page  # whole pages: the rest is of other slots
         if first < end and hasattr(mmap, "MADV_DONTNEED"):
             with suppress(OSError):
                 self.pages.madvise(mmap.MADV_DONTNEED, first, end - first)
 
     def shorten_all(self) -> None:
-        """Give the memory of all rooms back: each slot is as long as in an empty state cache."""
+        """Shorten all slots that have grown: each is then as long as in an empty state cache."""
         for slot in [*self.grown]:
             self.shorten(slot)
 
 
 @lru_cache(4)
 def _layout(
-    words: int, first: tuple[tuple[int, int], ...], room: tuple[tuple[int, int], ...]
+    words: int, first: tuple[tuple[int, int], ...], reserved: tuple[tuple[int, int], ...]
 ) -> tuple[dict[int, slice], NDArray[np.int64], int]:
-    """Return the layout of a block: slices, (byte offset, length) of each slot, and the total length with all room."""
+    """Return the layout of a block: slices, (byte offset, length) of each slot, and the length with what is reserved."""
     lengths = {at.HEAD: at.HEAD_W, **dict(first), at.MASKS: max(MASK_SLOTS * words, LEAST_MASKS), at.SPARE: words}
     lengths = {slot: lengths[slot] for slot in dict.fromkeys((*CLEARED, *lengths))}
-    multiples, slices, offsets, total = dict(room), dict[int, slice](), np.zeros(2 * at.TABLE, np.int64), 0
+    multiples, slices, offsets, total = dict(reserved), dict[int, slice](), np.zeros(2 * at.TABLE, np.int64), 0
     for slot, length in lengths.items():
         slices[slot] = slice(total, total + length)
         offsets[2 * slot : 2 * slot + 2] = 4 * total, length

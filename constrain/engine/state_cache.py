@@ -432,8 +432,8 @@ class StateCache(GuardedSets):
         return max(min(2 * old.size, room - room % width), least + -least % width)
 
     def _grows_in_place(self, slot: int, length: int) -> bool:
-        """Return whether the block has room for a slot of this length where the slot is."""
-        return self.arrays[slot].base is self.block.memory and length <= self.block.room(slot)
+        """Return whether a slot can have this length where it is in the block."""
+        return self.arrays[slot].base is self.block.memory and length <= self.block.capacity(slot)
 
     def least_costs(self) -> LeastCosts:
         """Return the least costs of the program, after loading all code that they refer to."""
@@ -456,7 +456,7 @@ class StateCache(GuardedSets):
         return 4 * sum(self.filled())
 
     def bytes_used(self) -> int:
-        """Return the reserved bytes, without the mask table and the room of slots that have not grown into it."""
+        """Return the reserved bytes, without the mask table and what is reserved for growth."""
         block = self.block
         grown = [array.nbytes for array in self.arrays.values() if array.base is not block.memory]
         in_place = [self.arrays[slot].nbytes - block.view(slot).nbytes for slot in block.grown]

@@ -68,34 +68,34 @@ LONG = TEXT[:-1] + b"".join(b', "%d%d": [%d, {"a%d": "b"}]' % (k * k, k, k, k) f
 
 
 @pytest.fixture
-def roomy(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     """State caches whose sets begin with four records and grow in place to some hundred, in more than a page."""
     small = {slot: 4 * at.SET_W if slot == at.SETS else length for slot, length in memory_block.INITIAL_LENGTHS.items()}
     monkeypatch.setattr(memory_block, "INITIAL_LENGTHS", small)
-    monkeypatch.setattr(memory_block, "ROOM", {at.SETS: 64})
+    monkeypatch.setattr(memory_block, "RESERVED", {at.SETS: 64})
 
 
-def test_slots_grow_in_place_up_to_their_room(roomy: None) -> None:
+def test_slots_grow_in_place_up_to_their_capacity(few_sets: None) -> None:
     constraint = compile(Vocabulary.bytes(), schema=SCHEMA)
     cache = constraint.state_cache()
-    before, address, room = cache.bytes_used(), int(cache.context[2 * at.SETS]), cache.block.room(at.SETS)
+    before, address, reserved = cache.bytes_used(), int(cache.context[2 * at.SETS]), cache.block.capacity(at.SETS)
     matcher, sizes = constraint.matcher(), list[int]()
     for byte in LONG:
         matcher.mask()
         matcher.advance(byte)
         sets, hashes = cache.arrays[at.SETS], cache.arrays[at.SET_HASH]
         sizes.append(sets.size)
-        is_inside = sets.size <= room
+        is_inside = sets.size <= reserved
         assert (int(cache.context[2 * at.SETS]) == address) == is_inside
         assert int(cache.context[2 * at.SETS + 1]) == sets.size
         assert cache.block.grown == ({at.SETS} if is_inside and sets.size > 4 * at.SET_W else set())
         outside = hashes.nbytes * (hashes.base is not cache.block.memory)
         grown = 4 * (sets.size - 4 * at.SET_W) if is_inside else sets.nbytes
-        assert cache.bytes_used() - before == outside + grown, "no room counts before it is used, nor after"
-    assert sizes[0] <= room < sizes[-1] and room in sizes
+        assert cache.bytes_used() - before == outside + grown, "what is reserved does not count"
+    assert sizes[0] <= reserved < sizes[-1] and reserved in sizes
 
 
-def test_growing_in_place_changes_nothing(roomy: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_growing_in_place_changes_nothing(few_sets: None, monkeypatch: pytest.MonkeyPatch) -> None:
     vocabulary = Vocabulary.bytes()
     grown = list_masks(compile(vocabulary, schema=SCHEMA, style=Style.any()), LONG)
     again = list_masks(compile(vocabulary, schema=SCHEMA, style=Style.any()), LONG)  # in a block that was used
@@ -104,19 +104,19 @@ def test_growing_in_place_changes_nothing(roomy: None, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("how", ["dropped", "evicted", "outgrown"])
-def test_the_memory_of_rooms_is_given_back(how: str, roomy: None) -> None:
+def test_the_memory_of_growth_is_given_back(how: str, few_sets: None) -> None:
     vocabulary = Vocabulary.bytes()
     constraint = compile(vocabulary, schema=SCHEMA)
     cache = constraint.state_cache()
     matcher, block = constraint.matcher(), cache.block
     for byte in LONG:
-        if how != "outgrown" and cache.arrays[at.SETS].size == block.room(at.SETS):
+        if how != "outgrown" and cache.arrays[at.SETS].size == block.capacity(at.SETS):
             break
         matcher.mask()
         matcher.advance(byte)
     first, page = block.slices[at.SETS].start, mmap.PAGESIZE // 4
-    room = block.memory[first : first + block.room(at.SETS)]
-    inside, behind = room[4 * at.SET_W + page : -page], block.memory[first + room.size :].copy()
+    reserved = block.memory[first : first + block.capacity(at.SETS)]
+    inside, behind = reserved[4 * at.SET_W + page : -page], block.memory[first + reserved.size :].copy()
     if how == "evicted":
         assert inside.any()
         cache.reset()
@@ -129,7 +129,7 @@ def test_the_memory_of_rooms_is_given_back(how: str, roomy: None) -> None:
     assert not block.grown
     assert not inside.any() or not sys.platform.startswith("linux")  # others need not clear pages
     if how == "outgrown":
-        assert (block.memory[first + room.size :] == behind).all()
+        assert (block.memory[first + reserved.size :] == behind).all()
 
 
 def test_a_matcher_replays_its_tokens_when_its_state_cache_is_evicted() -> None:
