@@ -119,7 +119,7 @@ class MemoryBlock:
 def _layout(
     words: int, first: tuple[tuple[int, int], ...], reserved: tuple[tuple[int, int], ...]
 ) -> tuple[dict[int, slice], NDArray[np.int64], int]:
-    """Return the layout of a block: slices, (byte offset, length) of each slot, and the length with what is reserved."""
+    """Return the layout of a block: slices, (byte offset, length) of each slot, and the length with all reserves."""
     lengths = {at.HEAD: at.HEAD_W, **dict(first), at.MASKS: max(MASK_SLOTS * words, LEAST_MASKS), at.SPARE: words}
     lengths = {slot: lengths[slot] for slot in dict.fromkeys((*CLEARED, *lengths))}
     multiples, slices, offsets, total = dict(reserved), dict[int, slice](), np.zeros(2 * at.TABLE, np.int64), 0
