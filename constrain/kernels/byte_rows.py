@@ -4,7 +4,7 @@ CONTENTS has a row of the tokens with some byte of a *group* (digits, letters in
 some first bytes of others), of the tokens with some of several groups, and of those that are long. Most leaves
 have *word groups*, which they read for as long as one likes, or for a number of bytes: the tokens of these groups alone
 are a few operations on whole rows, where a walk would visit each. It remains for the subtrees in which a byte occurs
-that the leaf may read besides, as its quote.
+that the leaf may read besides.
 
 Only the owner of the table (`vocabulary.mask_table`, under a lock) calls these kernels.
 """
@@ -18,14 +18,14 @@ from .jit.compilation import entry, inlined, kernel
 from .subtree_summaries import BOUNDARY, bit_of, first_bytes, step_utf8
 
 from .context_layout import (  # isort: skip
-    BELOW, BLOB, CONTENTS, DFAS, LEAVES, MACHINES, OFFSETS, ROWS, TABLE, TRIE, TRIE_END, TRIE_TEMP, TRIE_TOKENS,
+    BELOW, BLOB, CONTENTS, DFAS, LEAVES, MACHINES, OFFSETS, QUOTED, ROWS, TABLE, TRIE, TRIE_END, TRIE_TEMP, TRIE_TOKENS,
     T_WORDS,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
     ALL_GROUPS, BELOW_HEIGHT, BELOW_W, BLOCK, CONTENTS_COUNTS, CONTENTS_GROUPS, CONTENTS_ROWS,
     ENTRY_TOKEN, ENTRY_W, FIRST_BLOCK, FIRST_LENGTH, FIRST_SPAN, GROUPS, HEIGHT, ILL_FORMED, LEAF_MACHINE, LEAF_STATE,
-    LEAF_W, LENGTH_ROWS, MACHINE_DFA, MACHINE_W, SHORT_LENGTHS, SYNTAX_GROUPS, TRIE_FIRST_TOKEN, TRIE_W, WORD_DIES,
-    WORD_GROUPS, WORD_NEED, WORD_OTHERS, WORD_REFUSED, WORD_LEADING, WORD_W,
+    LEAF_W, LENGTH_ROWS, MACHINE_DFA, MACHINE_W, QUOTED_CLOSING, SHORT_LENGTHS, SYNTAX_GROUPS, TRIE_FIRST_TOKEN, TRIE_W,
+    WORD_DIES, WORD_GROUPS, WORD_LEADING, WORD_NEED, WORD_OTHERS, WORD_REFUSED, WORD_W,
 )  # fmt: skip
 
 MOST_FOLLOWED = 64
@@ -259,6 +259,7 @@ def follow_groups(t: Any, at: Any, state: Any, groups: Any, out: Any) -> Any:
         temp[symbols + c] = 0
     for w in range(BELOW_HEIGHT):
         temp[out + WORD_OTHERS + w] = 0
+    finds_exits = view(t, QUOTED)[QUOTED_CLOSING] == 0
     need, may_end = 0, False
     for i in range(known):
         one = temp[queue + i] + 0
@@ -272,7 +273,7 @@ def follow_groups(t: Any, at: Any, state: Any, groups: Any, out: Any) -> Any:
     for b in range(32, 128):
         group = contents[CONTENTS_GROUPS + b]
         is_read = temp[symbols + dfas[ascii_class + b]] != 0 and groups >> group & 1 == 0
-        if b == 92 or (may_end if b == 34 else is_read):
+        if b == 92 or (finds_exits and may_end if b == 34 else is_read):
             temp[out + WORD_OTHERS + (b - 32 >> 5)] |= 1 << (b - 32 & 31)
     firsts = 0
     for k in range(ranges):

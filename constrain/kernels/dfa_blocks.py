@@ -14,9 +14,10 @@ from .table_layout import LEAF_ENDLESS, LEAF_SAFE
 
 ASCII = 128
 LAST, FIRST_SURROGATE, LAST_SURROGATE = 0x10FFFF, 0xD800, 0xDFFF
-ROUNDS, ENDLESS = 64, 1 << 20
-"""Numbers of characters that are certainly accepted: ROUNDS bounds the count, ENDLESS means that none is ever refused.
-"""
+ROUNDS = 64
+"""Most rounds over all states of a search for shortest paths."""
+ENDLESS = 1 << 20
+"""In place of a number of characters that are certainly accepted, whichever they are: none is ever refused."""
 
 
 @inlined("int64(int64, pointer)")
@@ -44,19 +45,19 @@ def count_safe_characters(record: Any, marks: Any, safe: Any) -> Any:
         for c in range(width):
             if marks[c] and delta[s * width + c] < 0:
                 safe[s] = 0
-    for length in range(1, ROUNDS):
-        count = 0
-        for s in range(states):
-            if safe[s] != ENDLESS:
-                continue
+    # Shortest paths (Bellman and Ford). States are numbered breadth first, so that most rounds go backwards along all
+    # of a path. After r rounds, the paths of at most r characters are known, and all others are longer.
+    changes, rounds = True, 0
+    while changes and rounds < ROUNDS:
+        changes, rounds = False, rounds + 1
+        for s in range(states - 1, -1, -1):
+            least = safe[s] + 0
             for c in range(width):
-                if marks[c] and safe[delta[s * width + c]] == length - 1:
-                    safe[s] = length
-                    count += 1
-                    break
-        if count == 0:
-            return 0
-    for s in range(states):
+                if marks[c] and delta[s * width + c] >= 0:
+                    least = min(least, safe[delta[s * width + c]] + 1)
+            if least < safe[s]:
+                safe[s], changes = least, True
+    for s in range(states if changes else 0):
         safe[s] = min(safe[s], ROUNDS)
     return 0
 

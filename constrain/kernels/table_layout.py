@@ -53,10 +53,12 @@ WORD_W: Final = 13
 MACHINE_W: Final = 2
 MACHINE_MODE: Final = 0
 MACHINE_DFA: Final = 1   # offset in DFAS
-# QUOTED: the leaf state after an opening quote, the number of subtrees, then a record for each
+# QUOTED: the leaf state after an opening quote, the number of subtrees, the root of the closing paths (0: there are
+# none), then a record for each subtree
 QUOTED_STATE: Final = 0
 QUOTED_COUNT: Final = 1
-QUOTED_FIRST: Final = 2
+QUOTED_CLOSING: Final = 2
+QUOTED_FIRST: Final = 3
 QUOTED_W: Final = 2
 QUOTED_NODE: Final = 0   # main trie node after the quote
 QUOTED_COPY: Final = 1   # the root of its copy

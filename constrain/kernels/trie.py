@@ -20,7 +20,7 @@ from .jit.compilation import entry, inlined
 
 from .context_layout import (  # isort: skip
     BELOW, BY_LENGTH, CONTENTS, DFAS, FREE_ROW, LEAF_NEXT, LEAVES, MACHINES, MADE_ROW, N_BY_LENGTH, N_ROWS, N_TRIE,
-    N_TRIE_EDGES, N_TRIE_TOKENS, ROWS, TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_TEMP, TRIE_TOKENS, T_WORDS,
+    N_TRIE_EDGES, N_TRIE_TOKENS, QUOTED, ROWS, TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_TEMP, TRIE_TOKENS, T_WORDS,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
     ALL_LENGTHS, BELOW_BYTES, BELOW_HEIGHT, BELOW_W, CONTENTS_GROUPS, DESCENT_CHARACTERS, DESCENT_NODE, DESCENT_STATE,
@@ -28,15 +28,18 @@ from .table_layout import (  # isort: skip
     LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS,
     LEAF_LONGEST, LEAF_MACHINE, LEAF_NEED, LEAF_ROW, LEAF_SAFE, LEAF_SHORT, LEAF_STAYING_DEPTH, LEAF_STAYING_NEED,
     LEAF_SUFFIXES, LEAF_SUFFIXES_END, LEAF_W, LENGTH_CLASSES, LISTED_FROM, LISTED_OFFSETS, LISTED_TO, LISTED_TOKENS,
-    MACHINE_DFA, MACHINE_W, MERGED_CHARACTERS, MERGED_FIRST, MERGED_NODE, MERGED_W, MULTIBYTE_GROUPS, QUOTE_BELOW,
-    TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W, VISIT_END, VISIT_W, WORD_GROUPS, WORD_NEED,
+    MACHINE_DFA, MACHINE_W, MERGED_CHARACTERS, MERGED_FIRST, MERGED_NODE, MERGED_W, MULTIBYTE_GROUPS, QUOTED_CLOSING,
+    QUOTE_BELOW, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W, VISIT_END, VISIT_W, WORD_GROUPS, WORD_NEED,
 )  # fmt: skip
 from .leaves import expand_leaf
+from .quoted_subtrees import list_closings
 from .subtree_summaries import count_scratch, find_staying_bytes, stays_inside
 from .vocabulary_trie import TABLE_IS_FULL
 
 LONG = 4
 """Characters that must not be refused for a row to begin as that of any JSON string: many tokens are no longer."""
+LONGER = 24
+"""Characters that must not be refused for the walk of the longer tokens to be shorter than that beside word groups."""
 MOST_REFUSED = 4
 """Divisor of the number of tokens: the part whose first byte may be refused in a row that begins so all the same."""
 
@@ -81,7 +84,8 @@ def make_row(t: Any, q: Any) -> Any:
     An exit is (main trie node, characters so far | ESCAPED). A subtree that stays inside by the summaries
     (`subtree_summaries`) is added without a walk: most of the vocabulary, if most characters may come. If few tokens
     are refused, the row begins as a copy of that of any JSON string (IN_ROW), from which they are cleared; where no
-    character is refused for LEAF_SAFE characters, only the tokens that close the string or are longer are walked. An
+    character is refused for LEAF_SAFE characters, only longer tokens are walked. The exits of a JSON string between two
+    characters are found along the closing paths (`quoted_subtrees`), those of other states in the same walk. An
     existing row is not changed. TABLE_IS_FULL if the table or the scratch is full.
     """
     counts, leaves, transitions, rows = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT), view(t, ROWS)
@@ -101,9 +105,22 @@ def make_row(t: Any, q: Any) -> Any:
     dfa = view(t, MACHINES)[MACHINE_W * leaves[q * LEAF_W + LEAF_MACHINE] + MACHINE_DFA] + 0
     if count_scratch(t, dfa) > end_of_temp // 8 or count_word_scratch(t, dfa) > end_of_temp // 8:
         return TABLE_IS_FULL
+    most_needed = find_most_needed(t, q)  # a bound for tokens that are not walked
+    exits_are_listed = free_base >= 0 and view(t, QUOTED)[QUOTED_CLOSING] != 0
+    if exits_are_listed:
+        n_exits = list_closings(t, q)
+        if n_exits < 0:
+            return TABLE_IS_FULL
+        if leaves[q * LEAF_W + LEAF_ROW] >= 0:
+            return n_exits
+        if is_free_row:
+            leaves[q * LEAF_W + LEAF_LONGEST] = (below[BELOW_HEIGHT] & HEIGHT) + most_needed
+            counts[MADE_ROW] = counts[FREE_ROW] - 1
+            return n_exits
     # Word groups, and the bytes for which they are read; before the stack.
     found, spelled, groups, beyond = end_of_temp // 8 * 5, 0, 0, 0
-    if leaves[q * LEAF_W + LEAF_FLAGS] & quoted == quoted and not is_free_row:
+    has_few_longer = copies_free and (is_free_row or leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= LONGER)
+    if leaves[q * LEAF_W + LEAF_FLAGS] & quoted == quoted and not has_few_longer:
         spelled = find_words(t, q, found)
     if spelled > 0:
         copies_free = False
@@ -121,7 +138,6 @@ def make_row(t: Any, q: Any) -> Any:
     temp[at + DESCENT_CHARACTERS] = IN_ROW if copies_free else IN_WORDS if spelled > 0 else 0
     # Fields of the latest leaf state: the next one is usually the same.
     last, flags, need, is_done, is_escape = -1, 0, 0, False, False
-    most_needed = find_most_needed(t, q)  # a bound for tokens that are not walked
     while top > 0:
         at = end_of_temp - VISIT_W * top
         node, state, behind_node = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0, temp[at + VISIT_END] + 0
@@ -147,10 +163,11 @@ def make_row(t: Any, q: Any) -> Any:
                     if is_tip or holds_words_only(t, e, found, room, beyond):
                         continue
                     still_in_words = IN_WORDS
-            if in_row and safe > 0 and edge & 255 != 34:
+            if in_row and safe > 0 and (exits_are_listed or edge & 255 != 34):
                 if is_tip:
                     continue
-                if below[summary + BELOW_BYTES] & QUOTE_BELOW == 0 and below[summary + BELOW_HEIGHT] & HEIGHT < safe:
+                has_exits = not exits_are_listed and below[summary + BELOW_BYTES] & QUOTE_BELOW != 0
+                if not has_exits and below[summary + BELOW_HEIGHT] & HEIGHT < safe:
                     continue
             after = transitions[256 * state + (edge & 255)]
             if after < 0:
@@ -173,6 +190,8 @@ def make_row(t: Any, q: Any) -> Any:
             if is_escape:
                 count |= ESCAPED
             if flags & LEAF_EXITS:
+                if exits_are_listed:
+                    continue
                 if MERGED_FIRST + MERGED_W * (n_exits + 1) > end_of_temp // 2:  # `find_staying_bytes` uses the middle
                     return TABLE_IS_FULL
                 k = MERGED_FIRST + MERGED_W * n_exits

@@ -267,7 +267,7 @@ def draw_languages(random: Random) -> list[NumberLanguage]:
     return languages
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.integers(0, 10**9))
 def test_languages_share_states_that_have_one_future(seed: int) -> None:
     """Whatever other texts and languages have reached a state, it is read as its own text is."""

@@ -83,7 +83,13 @@ def draw(case: Case, check: TokenCheck, count: int, max_tokens: int, proposal: P
 
 
 @pytest.mark.parametrize("masks", ["first", "after"])
-@pytest.mark.parametrize("proposal", [Proposal(), Proposal(temperature=0.5), Proposal(top_k=5)])
+@pytest.mark.parametrize(
+    "proposal",
+    [
+        Proposal(),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in (Proposal(temperature=0.5), Proposal(top_k=5))),
+    ],
+)
 def test_texts_have_the_exact_distribution(proposal: Proposal, masks: Any) -> None:
     """Texts that the budget did not change; all others, and the long ones, count as one outcome."""
     law, other = checked_law(CASE, proposal, masks, 5), (-1,)

@@ -212,7 +212,10 @@ def test_deterministic_drafts_give_the_same_text_for_the_same_seed(kind: str, pr
 
 
 @pytest.mark.parametrize("kind", SAMPLED)
-@pytest.mark.parametrize("name", ["pieces", "bytes", "traps, trigram", "single", "sums"])
+@pytest.mark.parametrize(
+    "name",
+    ["pieces", "single", *(pytest.param(one, marks=pytest.mark.slow) for one in ("bytes", "traps, trigram", "sums"))],
+)
 def test_sampled_drafts_give_the_masked_distribution(kind: str, name: str) -> None:
     case, n = cases()[name], 250
     proposal = Proposal(0.8, top_k=3) if name in ("pieces", "sums") else PLAIN

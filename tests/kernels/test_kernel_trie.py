@@ -28,6 +28,7 @@ PIECES = [
     b"a", b"b", b"x", b"0", b" ", b"~", b"\x7f", b"/", b"@", b'"', b"\\", b"\\n", b"\\u00", b"e9", b"\xc3", b"\xa9",
     b"",     "é".encode(), "漢".encode(), b"\xe6\xbc", b"ab", b"deadbeef", b'ab": "', b'\\"', b"\x01", b"\xf0\x9f",
     b"\\ud83d\\ude00", "\u2028".encode(), b"\xe2\x80", "\xa0é".encode(), b"`", b"?", b"@@@@", b"____",
+    b"ab" * 14, b" a" * 13, "é".encode() * 13, b'a"' + b"b" * 25,
 ]  # fmt: skip
 tokens_lists = st.lists(st.lists(st.sampled_from(PIECES), max_size=3).map(b"".join), min_size=1, max_size=40)
 
@@ -107,6 +108,7 @@ PATTERNS = [
     "a|b.*", "x*", "[ -~]*", "[^@`]*", "(?s:.)*", "(.{5})*", "(?s:.){3,9}", "[ab@/]{2,}", "(?!.*(@|ab|/)).*",
     "\\S+", "[^ ].*[^ ]", "[a-z0-9é]{1,12}", "(?s:[^漢])*x", ".{2}[a-z]{6}.*", "[a-z0-9@_é]{1,100}:[0-9a-f]{4}",
     "[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?(\\.[a-z0-9]+)*", "([a-z]{1,9}[@/]?[a-zé]){1,9}", "([^ @]{9}[^ ]@)*",
+    ".{0,27}", "|([^ ]+ +){0,14}[^ ]+", "(?s:.){25,40}", ".{0,26}x*",
 ]  # fmt: skip
 MODES = [at.JSON_STRING, at.JSON_INSIDE, at.UTF8]
 

@@ -37,7 +37,7 @@ def spell(value: Any, data: st.DataObject) -> str:
     return json.dumps(value, ensure_ascii=ascii_only, separators=(",", ":"))
 
 
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=200)
 @given(st.lists(VALUES, min_size=1, max_size=4), VALUES, st.data())
 def test_answers_are_those_of_the_caller(values: list[Any], value: Any, data: st.DataObject) -> None:
     """At every byte whether some candidate remains, and after which bytes; or that it is not decided."""

@@ -1,4 +1,4 @@
-"""Subtrees below an opening quote, for strings of any characters: against the tokens themselves, and in masks."""
+"""Subtrees below an opening quote, and paths to closing ones: against the tokens themselves, and in masks."""
 
 from __future__ import annotations
 
@@ -70,6 +70,27 @@ def list_copies(table: MaskTable) -> dict[int, int]:
     return dict(records.tolist())
 
 
+def follow_paths(table: MaskTable, copy: int, root: bytes) -> set[bytes]:
+    """The texts that lead from the copy of a node to the main trie. root: the text before the node."""
+    ends, found, todo = table.arrays[at.TRIE_END][0], set[bytes](), [(b"", copy)]
+    while todo:
+        path, node = todo.pop()
+        for byte, child in read_edges(table, node).items():
+            if child < ends:
+                assert child == find_node(table, root + path + byte)
+                found.add(path + byte)
+            else:
+                assert not read_tokens(table, child) and read_edges(table, child)
+                todo.append((path + byte, child))
+    return found
+
+
+def list_closings(texts: list[bytes]) -> set[bytes]:
+    """The texts that begin within a string, each as far as its closing quote."""
+    return {one[: end + 1] for one in texts for end in range(len(one)) if one[end : end + 1] == b'"'
+            if stays_inside(one[:end]) and not stays_inside(one[: end + 1])}  # fmt: skip
+
+
 def test_copies_list_the_tokens_inside_and_lead_to_the_closing_quotes() -> None:
     table = MaskTable(TOKENS)
     table.row(table.start(Dfa.any_text(), at.JSON_STRING))
@@ -86,19 +107,15 @@ def test_copies_list_the_tokens_inside_and_lead_to_the_closing_quotes() -> None:
         copy = copies[find_node(table, root)]
         inside = {256 + WORDS.index(root + rest) for rest in below if stays_inside(rest)}
         assert len(read_tokens(table, copy)) == len(inside) and set(read_tokens(table, copy)) == inside
-        ends, found, todo = table.arrays[at.TRIE_END][0], set[bytes](), [(b"", copy)]
-        while todo:
-            path, node = todo.pop()
-            for byte, child in read_edges(table, node).items():
-                if child < ends:
-                    assert child == find_node(table, root + path + byte)
-                    found.add(path + byte)
-                else:
-                    assert not read_tokens(table, child) and read_edges(table, child)
-                    todo.append((path + byte, child))
-        closing = {rest[: end + 1] for rest in below for end in range(len(rest)) if rest[end : end + 1] == b'"'
-                   if stays_inside(rest[:end]) and not stays_inside(rest[: end + 1])}  # fmt: skip
-        assert found == closing
+        assert follow_paths(table, copy, root) == list_closings(below)
+
+
+def test_closing_paths_lead_to_the_closing_quotes_of_all_tokens() -> None:
+    table = MaskTable(TOKENS)
+    table.row(table.start(Dfa.any_text(), at.JSON_STRING))
+    paths = int(table.arrays[at.QUOTED][at.QUOTED_CLOSING])
+    assert not read_tokens(table, paths)
+    assert follow_paths(table, paths, b"") == list_closings([*SINGLE, *WORDS])
 
 
 def test_copies_are_kept_with_a_table() -> None:

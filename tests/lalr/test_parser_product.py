@@ -132,7 +132,7 @@ def takes(constraint: Constraint, text: str) -> bool:
     return matcher.is_complete
 
 
-@pytest.mark.parametrize("lexer", ["contextual", "basic"])
+@pytest.mark.parametrize("lexer", ["contextual", pytest.param("basic", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", list(CASES))
 def test_every_short_text(name: str, lexer: Any) -> None:
     grammar = to_grammar(CASES[name].text, lexer=lexer)

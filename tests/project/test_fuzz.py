@@ -64,6 +64,7 @@ def findings(name: str) -> list[Finding]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(TARGETS))
 def test_fuzz_targets_report_no_disagreement(name: str) -> None:
     if name.startswith("peers"):

@@ -7,6 +7,7 @@ import pytest
 from tests.page_reader import page, runs
 
 
+@pytest.mark.slow
 def test_the_page_runs_as_written() -> None:
     pytest.importorskip("lark")
     for block, expected, printed in runs(page("require-phrases.md")):

@@ -60,9 +60,9 @@ def drawn(sampler: str, n: int, check: object, seed: int = 0, **more: object) ->
     )  # fmt: skip
 
 
-LONG = (("pimh", "late"), ("exact", "late"))
+LONG = (("pimh", "late"), ("without_replacement", "late"))
 CHECKED = [
-    pytest.param(name, kind, marks=[pytest.mark.slow] if name == "smc" or (name, kind) in LONG else [])
+    pytest.param(name, kind, marks=[pytest.mark.slow] if name in ("smc", "exact") or (name, kind) in LONG else [])
     for name in SAMPLERS
     if name != "markov"
     for kind in CHECKERS

@@ -178,7 +178,8 @@ def test_twisted_by_the_right_model_every_draw_is_exact(name: str) -> None:
     assert g_test(Counter(draw.tokens for draw in draws), case.exact()) > ALARM
 
 
-@pytest.mark.parametrize("name", ["traps", pytest.param("sums", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["traps", "sums"])
 def test_the_chain_draws_from_the_exact_distribution_with_few_particles(name: str) -> None:
     case = cases()[name]
     draws = pimh.draw_pimh(

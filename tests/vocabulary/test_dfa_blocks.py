@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
@@ -24,12 +27,12 @@ def count_safe(dfa: Dfa) -> NDArray[np.int32]:
     ends = np.append(dfa.bounds[1:], 0x110000)
     following = dfa.delta[:, sorted(set(dfa.classes[(dfa.bounds < 0xD800) | (ends > 0xE000)].tolist()))]
     safe = np.where((following < 0).any(axis=1), 0, ENDLESS).astype(np.int32)
-    for length in range(1, ROUNDS):
+    for length in count(1):
         reached = (safe == ENDLESS) & (safe[following] == length - 1).any(axis=1)
         if not reached.any():
-            return safe
+            break
         safe[reached] = length
-    return np.minimum(safe, ROUNDS)
+    return safe
 
 
 def find_endless(dfa: Dfa) -> NDArray[np.int32]:
@@ -46,22 +49,36 @@ def find_endless(dfa: Dfa) -> NDArray[np.int32]:
     return np.array([is_infinite[s] and all(is_infinite[one] for one in reached[s]) for s in range(states)], np.int32)
 
 
+@pytest.mark.parametrize("length", [10, 100])
+def test_safe_characters_that_take_many_rounds(length: int) -> None:
+    """Where each round finds the shortest path from one more state, no more characters than rounds are promised."""
+    # From the first state, character k leads to state k; from there, any leads to the state before. State 1 is the end.
+    rows = [tuple(range(1, length + 1)), (-1,) * length, *((k,) * length for k in range(1, length))]
+    bounds, classes = [0, *range(0x100, 0xFF + length), 0xD800, 0xE000], [*range(length), length, 0]
+    accepting = [False, True, *[False] * (length - 1)]
+    dfa = Dfa.from_table(Table(bounds, classes, [(*row, -1) for row in rows], accepting))
+    safe = np.array(_dfa_block(dfa)[-len(dfa.delta) :]) >> at.LEAF_SAFE
+    expected = count_safe(dfa)
+    assert expected.max() == length - 1
+    assert safe.tolist() == (expected if length < ROUNDS else np.minimum(expected, ROUNDS)).tolist()
+
+
 def test_endless_states_that_take_many_rounds() -> None:
     """None is marked if the states before the end of a longest text are found one in each round."""
 
-    def build(count: int) -> Dfa:
+    def build(length: int) -> Dfa:
         # a: one further, and at last the same; b: one back. From the first: c, to the end, and d, to any number of d.
-        chain = [[min(k + 1, count - 1), k - 1, -1, -1] for k in range(count)]
-        chain[0][2:] = count, count + 1
-        rows = [*((*row, -1) for row in chain), (-1,) * 5, (-1, -1, -1, count + 1, -1)]
-        return Dfa.from_table(Table([0, *range(97, 102)], [4, *range(5)], rows, [False] * count + [True, True]))
+        chain = [[min(k + 1, length - 1), k - 1, -1, -1] for k in range(length)]
+        chain[0][2:] = length, length + 1
+        rows = [*((*row, -1) for row in chain), (-1,) * 5, (-1, -1, -1, length + 1, -1)]
+        return Dfa.from_table(Table([0, *range(97, 102)], [4, *range(5)], rows, [False] * length + [True, True]))
 
-    for count in (10, 100):
-        dfa = build(count)
+    for length in (10, 100):
+        dfa = build(length)
         facts = np.array(_dfa_block(dfa)[-len(dfa.delta) :])
         expected = find_endless(dfa)
         assert expected.sum() == 1
-        assert ((facts & at.LEAF_ENDLESS) != 0).sum() == (expected.sum() if count < ROUNDS else 0)
+        assert ((facts & at.LEAF_ENDLESS) != 0).sum() == (expected.sum() if length < ROUNDS else 0)
 
 
 @given(st.lists(PARTS, min_size=1, max_size=2))
