@@ -30,7 +30,7 @@ INITIAL_LENGTHS: dict[int, int] = {
 }  # fmt: skip
 """Initial length of each slot in int32s. Few constraints need more. A hash table has two entries for each record: a
 larger one would take more of the processor's caches, since entries are spread over all of it."""
-RESERVED = dict.fromkeys((at.SETS, at.CONFIGS, at.WIDE), 4)
+RESERVED = dict.fromkeys((at.SETS, at.CONFIGS, at.WIDE), 16)
 """Multiples of their initial lengths up to which slots grow in place, where copies of large ones would take longest."""
 MASK_SLOTS, LEAST_MASKS = 128, 1 << 13
 """Length of MASKS, in masks and in int32s: masks of small vocabularies take hardly more than their headers."""
