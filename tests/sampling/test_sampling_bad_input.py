@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 
 import constrain
 from constrain import sampling
-from constrain.base.errors import ConstrainError, LimitError, TokenRefused, UnsatisfiableError, UnsupportedError
+from constrain.base.errors import (
+    ConstrainError,
+    LimitError,
+    TokenRefused,
+    UnsatisfiableError,
+    UnsupportedError,
+    VocabularyError,
+)
 from constrain.sampling import SAMPLERS, Draws
 from constrain.sampling.checkers import ValidatorChecker
 from constrain.sampling.core.sampler_arguments import options_of
@@ -43,6 +50,8 @@ class Hangs(BaseException):
 
 class Table:
     """A Markov model over TWO that counts its calls. spoil: what becomes of its answers (float64 [n, 3])."""
+
+    vocabulary: Vocabulary
 
     def __init__(self, spoil: Callable[[Rows, list[list[int]]], Any] = lambda rows, prefixes: rows) -> None:
         law = np.array([[0.5, 0.3, 0.2], [0.2, 0.4, 0.4], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1]])
@@ -366,6 +375,20 @@ def test_checkers_without_masks_are_for_awrs(sampler: str) -> None:
     with pytest.raises(UnsupportedError, match=f"{sampler}' needs masks, which a ValidatorChecker does not compute"):
         run(sampler, constraint=checker)
     assert_defined(run("awrs", constraint=checker), FEW)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_constraint_of_another_vocabulary_is_an_error(sampler: str) -> None:
+    """Its masks would be of other tokens, and its texts not those of the model."""
+    model, turned = Table(), Vocabulary.from_tokens([b"b", b"a", None], eos_ids=[2])
+    model.vocabulary = TWO
+    constraint = constrain.compile(turned, regex="(b*a){2}b+")
+    given: dict[str, Any] = {"rng": np.random.default_rng(1), "max_tokens": 9}
+    with pytest.raises(VocabularyError, match="another vocabulary than the model's"):
+        sampling.draw(model, constraint, sampler=sampler, n=2, **given)
+    with pytest.raises(VocabularyError, match="another vocabulary than the model's"):
+        sampling.estimate(model, constraint, sampler=sampler, n=20, **given)
+    assert not model.calls
 
 
 @pytest.mark.parametrize("sampler", [name for name in SAMPLERS if "trie" in options_of(SAMPLERS[name].draw)])

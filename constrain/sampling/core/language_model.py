@@ -18,7 +18,10 @@ TOLERANCE = 1e-2
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """A model that returns the distribution of the next token. It holds its prompt itself."""
+    """A model that returns the distribution of the next token. It holds its prompt itself.
+
+    If it has an attribute `vocabulary`, samplers refuse constraints of other vocabularies.
+    """
 
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.floating[Any]]:
         """Return natural logs of the next token's probability after each prefix: float [n, V], rows normalised.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import ArgumentError, LimitError, UnsupportedError, describe_value
+from ...base.errors import ArgumentError, LimitError, UnsupportedError, VocabularyError, describe_value
 from .language_model import LanguageModel
 
 __all__ = [
@@ -39,13 +39,19 @@ COMMON = ("lm", "constraint", "n", "rng", "max_tokens")
 
 
 def check_common_arguments(lm: object, constraint: Any, n: object, rng: object, max_tokens: object) -> None:
-    """Validate the five arguments that all samplers have. Raise TypeError, ValueError or LimitError, see the module.
+    """Validate the five arguments that all samplers have. Raise TypeError, ValueError or LimitError, see the module, or
+    VocabularyError if the model says that its tokens are others than those of the constraint.
 
     rng: a numpy Generator, or an object with the same methods; RandomState and the modules called random are rejected.
     """
     if not isinstance(lm, LanguageModel):
         raise TypeError(f"lm is a {class_name(lm)}: it must have a method next_logprobs, see sampling.LanguageModel")
     check_constraint(constraint)
+    if getattr(lm, "vocabulary", constraint.vocabulary) != constraint.vocabulary:
+        raise VocabularyError(
+            "the constraint was compiled for another vocabulary than the model's",
+            hint="Compile it for the vocabulary of the model, its attribute `vocabulary`.",
+        )
     check_rng(rng)
     check_counts(0, n=n)
     if n > MOST_DRAWS:  # type: ignore[operator]
