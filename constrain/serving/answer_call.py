@@ -59,6 +59,10 @@ class AnswerCall:
         Alternatives at each token, reported with log-probabilities; None for no log-probabilities.
     sampler : str or None
         A sampler of `constrain.generate`, and its options; None for the Engine's.
+    prompt_pointer : str
+        The place of the prompt in the request.
+    length_name : str
+        The name by which the request gives the most tokens of an answer.
     """
 
     prompt: Sequence[int]
@@ -72,11 +76,13 @@ class AnswerCall:
     top_logprobs: int | None = None
     sampler: str | None = None
     sampler_options: dict[str, Any] = field(default_factory=dict)
+    prompt_pointer: str = ""
+    length_name: str = "max_tokens"
 
     @property
     def may_be_cut(self) -> bool:
         """Whether the answer may be free text, which max_tokens cuts off rather than completes."""
-        return self.wanted.is_free and not (self.plan.tools and self.plan.is_required)
+        return self.wanted.has_free_text and not (self.plan.tools and self.plan.is_required)
 
     def open_reader(self) -> AnswerReader:
         """Return a reader of one text of the call."""

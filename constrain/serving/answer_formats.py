@@ -41,16 +41,24 @@ class AnswerFormat:
         Its place in the request.
     style : Style
         How JSON is spelled.
+    is_tagged : bool
+        Whether it is a structural tag: free text between texts that are constrained.
     """
 
     constraint: dict[str, Any] = field(default_factory=dict)
     pointer: str = ""
     style: Style = Style()
+    is_tagged: bool = False
 
     @property
     def is_free(self) -> bool:
         """Whether any text will do."""
         return not self.constraint
+
+    @property
+    def has_free_text(self) -> bool:
+        """Whether any text will do somewhere, so that an answer may end within it."""
+        return self.is_free or self.is_tagged
 
     def make_form(self) -> Form:
         """Return the constraint as a Form."""
@@ -129,7 +137,7 @@ def read_schema(given: RequestObject, name: str) -> Any:
 def read_structural_tag(source: Any, pointer: str) -> AnswerFormat:
     """Read a structural tag in either of its spellings."""
     with locate_errors(pointer):
-        return AnswerFormat({"grammar": structural_tag(source)}, pointer)
+        return AnswerFormat({"grammar": structural_tag(source)}, pointer, is_tagged=True)
 
 
 def read_structured_outputs(body: RequestObject, name: str) -> AnswerFormat:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -17,6 +17,7 @@ from fastapi import Request
 from ..base.errors import LimitError
 from ..base.work import active_budget
 from ..decoding.events import AnswerEvent, FinishEvent, RetryEvent, StreamEvent, TextEvent
+from ..engine.length_limits import LengthLimitError
 from ..generation.generation_result import Generation
 from ..generation.inference_engine import Engine
 from ..generation.pipeline import generate
@@ -110,7 +111,7 @@ class AnswerService:
         """
         if call.sampler is not None:
             return await self.sample(call)
-        with locate_errors(call.pointer), self.operations.admit(call) as (options, meter):
+        with locate_errors(call.pointer), explain_length(call), self.operations.admit(call) as (options, meter):
             texts = list(await self.engine.agenerate(call.prompt, n=call.count, **options))
             meter.count_texts(texts)
             return texts
@@ -122,7 +123,7 @@ class AnswerService:
                 "a sampler corrects the distribution of constrained answers, and this one is not constrained",
                 "/sampler", code="contradiction",
             )  # fmt: skip
-        with locate_errors("/sampler"), self.operations.admit(call) as (options, meter):
+        with locate_errors("/sampler"), explain_length(call), self.operations.admit(call) as (options, meter):
             options.pop("draft", None)  # only the Engine drafts
             options |= {**call.sampler_options, "sampler": call.sampler, "n": call.count}
             async with self.sampling:
@@ -148,7 +149,7 @@ class AnswerService:
                 yield TextEvent(0, number, made.text, made.tokens)
                 yield FinishEvent(0, number, made)
             return
-        with locate_errors(call.pointer), self.operations.admit(call) as (options, meter):
+        with locate_errors(call.pointer), explain_length(call), self.operations.admit(call) as (options, meter):
             stream = cast(AsyncGenerator[StreamEvent, None], self.engine.stream(call.prompt, n=call.count, **options))
             async with aclosing(stream) as events:
                 begun: set[int] = set()
@@ -175,6 +176,21 @@ class AnswerService:
         """Return the log-probabilities of a text; None if none are wanted."""
         reader = await self.open_logprobs(call)
         return None if reader is None else await asyncio.to_thread(reader.read, tokens)
+
+
+@contextmanager
+def explain_length(call: AnswerCall) -> Iterator[None]:
+    """Turn the error that no answer is short enough into a RequestError: at the prompt where it fills the context, and
+    otherwise with the request's own name of the most tokens.
+    """
+    try:
+        yield
+    except LengthLimitError as error:
+        if error.limit < call.options["max_tokens"]:
+            said, place, code = error.blame_context(), call.prompt_pointer, "context_length_exceeded"
+        else:
+            said, place, code = error.rename(call.length_name), call.pointer, "limit_exceeded"
+        raise RequestError(said.cause, place, hint=said.hint, code=code) from error
 
 
 def check_retry(event: RetryEvent, begun: set[int]) -> None:

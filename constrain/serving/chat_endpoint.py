@@ -62,15 +62,14 @@ def read_chat_request(body: RequestObject, service: AnswerService) -> tuple[Answ
     marks = read_thinking(body, service.settings)
     sampler, sampler_options = read_sampler(body)
     template = body.read_object("chat_template_kwargs")
-    options = {
-        **read_token_options(body, service.engine.vocabulary.size),
-        "max_tokens": read_max_tokens(body, service.settings),
-    }
+    most, length_name = read_max_tokens(body, service.settings)
+    options = {**read_token_options(body, service.engine.vocabulary.size), "max_tokens": most}
     constraint, pointer = make_constraint(wanted, plan, marks, service.tool_format)
     ids = render_conversation(service.model, messages, plan, wanted, {} if template is None else template.value)
     call = AnswerCall(
         service.encode(ids, "/messages"), read_count(body, service.settings), {**options, **constraint}, pointer,
         wanted, plan, marks, service.tool_format, read_top_logprobs(body), sampler, sampler_options,
+        "/messages", length_name,
     )  # fmt: skip
     return call, read_stream_options(body)
 

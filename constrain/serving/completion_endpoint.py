@@ -103,10 +103,8 @@ def read_completion_request(
     prompts, wanted = read_prompts(body, service.settings), read_answer_format(body)
     marks = read_thinking(body, service.settings) if body.has("thinking") else None
     sampler, sampler_options = read_sampler(body)
-    options = {
-        **read_token_options(body, service.engine.vocabulary.size),
-        "max_tokens": read_max_tokens(body, service.settings),
-    }
+    most, length_name = read_max_tokens(body, service.settings)
+    options = {**read_token_options(body, service.engine.vocabulary.size), "max_tokens": most}
     constraint, pointer = make_constraint(wanted, ToolPlan(), marks, service.tool_format)
     top = body.read_count("logprobs", 0, MOST_LOGPROBS)
     count, is_echoed = read_count(body, service.settings), bool(body.read_flag("echo"))
@@ -114,9 +112,9 @@ def read_completion_request(
     calls = [
         AnswerCall(
             ids, count, {**options, **constraint}, pointer, wanted, ToolPlan(), marks, service.tool_format, top,
-            sampler, sampler_options,
+            sampler, sampler_options, place, length_name,
         )
-        for ids in encoded
+        for ids, (place, _) in zip(encoded, prompts)
     ]  # fmt: skip
     decode = service.model.tokenizer.decode
     echoed = [str(decode(ids, skip_special_tokens=True)) if is_echoed else "" for ids in encoded]

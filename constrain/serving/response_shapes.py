@@ -90,7 +90,7 @@ class ResponseShape:
         self.item.logprobs += found
         return {"logprobs": found}
 
-    def end_item(self) -> Iterator[Event]:
+    def end_item(self, status: str = "completed") -> Iterator[Event]:
         """Yield the events at the end of the item that is being written, and add it to the answer."""
         if self.item is None:
             return
@@ -100,15 +100,17 @@ class ResponseShape:
         yield self.make_event(f"{item.event}.done", **item.place, **{item.member: item.text}, **name, **more)
         if item.part_kind:
             yield self.make_event("content_part.done", **item.place, part=item.describe_content(item.text))
-        self.response["output"].append(item.describe("completed"))
-        yield self.make_event("output_item.done", output_index=item.index, item=item.describe("completed"))
+        self.response["output"].append(item.describe(status))
+        yield self.make_event("output_item.done", output_index=item.index, item=item.describe(status))
 
     def end(self, made: Generation[Any]) -> Iterator[Event]:
         """Yield the events at the end."""
-        yield from self.end_item()
-        calls = sum(item["type"].endswith("_call") for item in self.response["output"])
-        is_cut = find_ending(self.call, made, calls) == "length"
+        kinds = [item["type"] for item in self.response["output"]]
+        if self.item is not None:
+            kinds.append(self.item.kind)
+        is_cut = find_ending(self.call, made, sum(kind.endswith("_call") for kind in kinds)) == "length"
         status = "incomplete" if is_cut else "completed"
+        yield from self.end_item(status)
         self.response |= {"status": status, "usage": self.describe_usage(made)}
         if is_cut:
             self.response["incomplete_details"] = {"reason": "max_output_tokens"}
@@ -173,6 +175,6 @@ class WritingItem:
         """Return the item."""
         item: dict[str, Any] = {"id": self.id, "type": self.kind, "status": status}
         if self.part_kind:
-            item["content"] = [self.describe_content(self.text)] if status == "completed" else []
+            item["content"] = [self.describe_content(self.text)] if status != "in_progress" else []
             return {**item, "role": "assistant"} if self.kind == "message" else {**item, "summary": []}
         return {**item, "call_id": self.call, "name": self.name, self.member: self.text}

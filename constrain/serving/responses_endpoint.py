@@ -63,16 +63,14 @@ def read_responses_request(
     plan = plan_tools(body, "flat", service.engine.vocabulary)
     marks = read_thinking(body, service.settings)
     sampler, sampler_options = read_sampler(body)
-    options = {
-        **read_token_options(body, service.engine.vocabulary.size),
-        "max_tokens": read_max_tokens(body, service.settings),
-    }
+    most, length_name = read_max_tokens(body, service.settings, "max_output_tokens")
+    options = {**read_token_options(body, service.engine.vocabulary.size), "max_tokens": most}
     constraint, pointer = make_constraint(wanted, plan, marks, service.tool_format)
     ids = service.encode(render_conversation(service.model, messages, plan, wanted, {}), "/input")
     body.read_typed("metadata", lambda value: isinstance(value, dict), "an object")
     call = AnswerCall(
         ids, 1, {**options, **constraint}, pointer, wanted, plan, marks, service.tool_format, read_included(body),
-        sampler, sampler_options,
+        sampler, sampler_options, "/input", length_name,
     )  # fmt: skip
     return call, body.value, read_stream_options(body)
 

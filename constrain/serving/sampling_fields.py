@@ -86,15 +86,20 @@ def read_token_options(body: RequestObject, size: int) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def read_max_tokens(body: RequestObject, settings: ServerSettings) -> int:
-    """Return the most tokens of an answer. Several names for it contradict each other unless they agree."""
+def read_max_tokens(body: RequestObject, settings: ServerSettings, usual: str = "max_tokens") -> tuple[int, str]:
+    """Return the most tokens of an answer, and the name by which the request gives it, or the usual one.
+
+    Several names for it contradict each other unless they agree.
+    """
     names = ("max_completion_tokens", "max_output_tokens", "max_tokens")
     given = {name: body.read_count(name, 1, settings.max_tokens) for name in names}
     stated = {name: count for name, count in given.items() if count is not None}
     if len(set(stated.values())) > 1:
         first, second = list(stated)[:2]
         raise body.refuse(second, f"{first} and {second} differ", hint="Give one of them.", code="contradiction")
-    return next(iter(stated.values()), min(settings.default_tokens, settings.max_tokens))
+    for name, count in stated.items():
+        return count, name
+    return min(settings.default_tokens, settings.max_tokens), usual
 
 
 def read_count(body: RequestObject, settings: ServerSettings) -> int:

@@ -82,6 +82,25 @@ def test_free_text_that_is_cut_off_has_that_reason(client: TestClient) -> None:
     made = ask(client, max_completion_tokens=3, seed=1)
     assert made.choices[0].finish_reason == "length"
     assert made.usage is not None and made.usage.completion_tokens == 3
+    made = ask(client, response_format={"type": "structural_tag", **TAG}, max_completion_tokens=3, seed=1)
+    assert made.choices[0].finish_reason == "length"
+
+
+@pytest.mark.parametrize("more", [{}, {"max_tokens": 100}, {"max_completion_tokens": 9}, {"sampler": "awrs"}])
+def test_a_prompt_that_leaves_no_room_for_an_answer_is_named(client: TestClient, more: dict[str, Any]) -> None:
+    """Not max_tokens, of which no other value would help."""
+    long = chat(response_format=schema_format(), messages=[{"role": "user", "content": "cat " * 968}])
+    error = refusal(client, "chat/completions", {**long, **more})
+    left = int(re.findall(r"the prompt leaves (\d+) tokens", error["message"])[0])
+    assert left < int(re.findall(r"found takes (\d+)", error["message"])[0])
+    assert "Shorten the prompt" in error["message"] and "max_" not in error["message"]
+    assert (error["code"], error["param"]) == ("context_length_exceeded", "/messages")
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_a_limit_below_the_shortest_answer_is_named_as_the_request_names_it(client: TestClient, name: str) -> None:
+    error = refusal(client, "chat/completions", chat(response_format=schema_format(), **{name: 3}))
+    assert f"{name} is 3" in error["message"] and f"Give {name}=" in error["message"]
 
 
 def test_the_same_seed_gives_the_same_answers(client: TestClient) -> None:

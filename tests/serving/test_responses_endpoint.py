@@ -39,6 +39,14 @@ def test_free_text_that_is_cut_off_is_incomplete(client: TestClient) -> None:
     made = ask(client, max_output_tokens=3, seed=1)
     assert made.status == "incomplete" and made.incomplete_details is not None
     assert made.incomplete_details.reason == "max_output_tokens"
+    [message] = made.output
+    assert message.type == "message" and message.status == "incomplete" and made.output_text
+
+
+def test_a_limit_below_the_shortest_answer_is_named_as_the_request_names_it(client: TestClient) -> None:
+    wanted = {"format": {"type": "json_schema", "name": "word", "schema": {"type": "string", "minLength": 40}}}
+    error = refusal(client, "responses", {"model": "demo", "input": "x", "max_output_tokens": 3, "text": wanted})
+    assert "max_output_tokens is 3" in error["message"] and "Give max_output_tokens=" in error["message"]
 
 
 def test_a_call_and_its_output_are_input_again(client: TestClient) -> None:
