@@ -80,7 +80,7 @@ REQUEST_FIELDS: tuple[RequestField, ...] = (
     RequestField("repetition_penalty", TEXT, "tokens", "vLLM, SGLang: above 0, 1 for none"),
     RequestField("logit_bias", TEXT, "tokens", "-100 to 100 by token id"),
     RequestField("seed", ALL, "tokens", "the same seed gives the same answers"),
-    RequestField("stop", TEXT, "tokens", "up to 16 texts that end an answer; not part of it"),
+    RequestField("stop", TEXT, "tokens", "up to 16 texts that end an answer, a constrained one only if complete"),
     RequestField("logprobs", TEXT, "output", "log-probabilities under the model, before masks and temperature"),
     RequestField("top_logprobs", BOTH, "output", "0 to 20 alternatives at each token"),
     RequestField("echo", "completions", "output", "the prompt in front of the answer"),
@@ -134,6 +134,14 @@ def list_fields(endpoint: Endpoint) -> Iterator[RequestField]:
     return (field for field in REQUEST_FIELDS if endpoint in field.endpoints.split())
 
 
+SYNONYMS: dict[str, dict[str, str]] = {
+    "responses": {"messages": "input", "prompt": "input", "response_format": "text.format"},
+    "chat": {"input": "messages", "prompt": "messages", "text": "response_format"},
+    "completions": {"messages": "prompt", "input": "prompt"},
+}
+"""Members of other endpoints, with the names that what they are for has here."""
+
+
 def check_fields(body: RequestObject, endpoint: Endpoint) -> None:
     """Raise RequestError for a member that an endpoint does not know, or that is refused here."""
     for field in list_fields(endpoint):
@@ -143,4 +151,5 @@ def check_fields(body: RequestObject, endpoint: Endpoint) -> None:
             raise body.refuse(
                 field.name, f"{field.name} is not supported: {field.note}", code="unsupported_field"
             )  # fmt: skip
-    body.finish()
+    refused = [field.name for field in list_fields(endpoint) if field.role == "refused"]
+    body.finish(SYNONYMS.get(endpoint, {}), refused)

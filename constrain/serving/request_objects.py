@@ -7,7 +7,7 @@ refuses members that nobody read, so that a misspelt one is never ignored.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -16,6 +16,8 @@ from ..base.json_documents import pointer_token
 from .request_errors import RequestError
 
 __all__ = ["RequestObject"]
+
+NO_SYNONYMS: Mapping[str, str] = {}
 
 
 class RequestObject:
@@ -133,11 +135,15 @@ class RequestObject:
         """Return a member that is an object. Raise RequestError if it is absent."""
         return RequestObject(self.require(name), self.place(name))
 
-    def finish(self) -> None:
-        """Refuse members that were not read."""
+    def finish(self, synonyms: Mapping[str, str] = NO_SYNONYMS, refused: Container[str] = ()) -> None:
+        """Refuse members that were not read.
+
+        synonyms: what is suggested for some of them. refused: members that are not suggested.
+        """
         for name, value in self.value.items():
             if name not in self.seen and value is not None:
-                close = get_close_matches(name, self.seen, 1)
+                known = [one for one in self.seen if one not in refused]
+                close = [synonyms[name]] if name in synonyms else get_close_matches(name, known, 1)
                 hint = f"Did you mean {close[0]!r}?" if close else ""
                 raise self.refuse(
                     name, f"there is no member {shorten_text(repr(name))} here", hint=hint, code="unknown_field"

@@ -184,3 +184,24 @@ def test_other_exceptions_are_500_without_details(
         answer = client.post("/v1/chat/completions", json=chat())
     assert answer.status_code == 500 and "secret" not in answer.text
     assert "secret" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "suggested"),
+    [
+        ("responses", {"messages": []}, "'input'"),
+        ("responses", {"response_format": {}}, "'text.format'"),
+        ("chat/completions", {"input": "x", "messages": []}, "'messages'"),
+        ("completions", {"messages": []}, "'prompt'"),
+        ("chat/completions", {"temprature": 1}, "'temperature'"),
+    ],
+)
+def test_the_name_that_a_member_has_here_is_suggested(
+    client: TestClient, path: str, body: dict[str, Any], suggested: str
+) -> None:
+    assert f"Did you mean {suggested}?" in refusal(client, path, {"model": "demo", **body})["message"]
+
+
+def test_refused_members_are_not_suggested(client: TestClient) -> None:
+    error = refusal(client, "responses", {"model": "demo", "input": "x", "conversatoin": "y"})
+    assert error["code"] == "unknown_field" and "Did you mean" not in error["message"]
