@@ -44,9 +44,12 @@ def run_batch(
     seed: Annotated[int, typer.Option(min=0, help="Of the job: the seed of a row follows from it and its id.")] = 0,
     max_tokens: Annotated[int, typer.Option(min=1, help="Maximum number of tokens of a text.")] = 512,
     temperature: Annotated[float, typer.Option(min=0, help="0 selects the likeliest token.")] = 1.0,
-    top_k: Annotated[int | None, typer.Option(min=1, help="Use only the K likeliest of the allowed tokens.")] = None,
+    top_k: Annotated[
+        int | None, typer.Option(min=1, metavar="K", help="Use only the K likeliest of the allowed tokens.")
+    ] = None,
     top_p: Annotated[
-        float | None, typer.Option(max=1, help="Use only the likeliest tokens with a total probability of P.")
+        float | None,
+        typer.Option(max=1, metavar="P", help="Use only the likeliest tokens with a total probability of P."),
     ] = None,
     chat: Annotated[
         Literal["plain", "template"], typer.Option(help="template: render prompts by the chat template of the model.")
@@ -100,7 +103,12 @@ def run_batch(
     cluster = RayCluster(workers, address, gpus=gpus) if engine == "ray" else None
     # Ray prints notices to stdout, such as of a killed worker. Stdout is for the report.
     with redirect_stdout(sys.stderr), show_rows() as tell:
-        report = run_job(source, output, job, cluster=cluster, on_progress=tell)
+        try:
+            report = run_job(source, output, job, cluster=cluster, on_progress=tell)
+        except KeyboardInterrupt:
+            interrupted = f"finished rows are kept in {output}; the same command goes on from there"
+            display.print_note(("interrupted: ", "bold yellow"), interrupted)
+            raise typer.Exit(display.INTERRUPTED) from None
     if as_json:
         speeds = {"rows_per_second": report.rows_per_second, "tokens_per_second": report.tokens_per_second}
         display.as_json({**asdict(report), **speeds})

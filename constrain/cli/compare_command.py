@@ -32,7 +32,7 @@ from .generate_command import load_with_note
 from .grammar_source import ImportOption, grammar_text, is_grammar, ready_name
 from .kernel_notice import load_kernels
 from .model_options import ModelOption, PromptOption, read_prompt
-from .source_options import JsonFlag, Seed, attribute_errors, read_schema
+from .source_options import JsonFlag, Seed, attribute_errors, check_stdin, read_schema
 
 __all__ = ["compare_pair"]
 
@@ -80,6 +80,7 @@ def compare_pair(
     """
     rng = np.random.default_rng(None if seed is None else check_count("--seed", seed))
     check_page(html)
+    check_stdin(A=first, B=second, schema=schema, grammar=grammar, prompt=prompt)
     chosen = kind or find_kind(first, second)
     load_kernels()
     if chosen == "samplers":

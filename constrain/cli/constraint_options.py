@@ -19,7 +19,8 @@ from .type_expressions import parse_type
 
 __all__ = [
     "ChoiceOption", "GivenConstraint", "GrammarOption", "PydanticOption", "RegexOption", "SchemaOption",
-    "ToolChoiceOption", "ToolFormatOption", "ToolsOption", "TypeOption", "TypedOptions", "read_constraint",
+    "ToolChoiceOption", "ToolFormat", "ToolFormatOption", "ToolsOption", "TypeOption", "TypedOptions",
+    "read_constraint",
 ]  # fmt: skip
 
 PANEL = "The constraint (one of)"
@@ -59,8 +60,9 @@ ToolsOption = Annotated[
         help="Tool definitions, in JSON as OpenAI, Anthropic or MCP write them; the text may contain calls.",
     ),
 ]  # fmt: skip
+ToolFormat = Literal["hermes", "llama", "pythonic", "mistral", "mistral-args", "harmony", "json"]
 ToolFormatOption = Annotated[
-    Literal["hermes", "llama", "pythonic", "mistral", "mistral-args", "harmony", "json"],
+    ToolFormat,
     typer.Option(
         "--tool-format", metavar="NAME", rich_help_panel=PANEL,
         help="For --tools: how calls are written: hermes, llama, pythonic, mistral, mistral-args, harmony or json.",
@@ -119,8 +121,10 @@ def read_constraint(
     given = {"--schema": schema, "--regex": regex, "--grammar": grammar, "--choice": choice or None}
     if typed is not None:
         given |= {"--type": typed.type, "--pydantic": typed.pydantic, "--tools": typed.tools}
-    if sum(value is not None for value in given.values()) != 1:
-        raise typer.BadParameter(f"give one of {', '.join(given)}.")
+    chosen = [name for name, value in given.items() if value is not None]
+    if len(chosen) != 1:
+        found = f"{' and '.join(chosen)} were given: " if chosen else ""
+        raise typer.BadParameter(f"{found}give one of {', '.join(given)}.")
     arguments: dict[str, Any]
     if schema is not None:
         source = read_schema(schema)

@@ -38,7 +38,7 @@ from .grammar_source import ImportOption
 from .kernel_notice import load_kernels
 from .model_options import PANEL, ModelOption, PromptOption
 from .prompt_options import PromptFileOption, is_messages, read_prompts
-from .source_options import JsonFlag, Seed, attribute_errors, silence_transformers
+from .source_options import JsonFlag, Seed, attribute_located_errors, check_stdin, silence_transformers
 
 __all__ = ["generate_texts", "load_with_note"]
 
@@ -95,10 +95,12 @@ def generate_texts(
     ] = 3,
     seed: Seed = None,
     temperature: Annotated[float, choice_option("0 selects the likeliest token.", min=0)] = 1.0,
-    top_k: Annotated[int | None, choice_option("Use only the K likeliest of the allowed tokens.", min=1)] = None,
+    top_k: Annotated[
+        int | None, choice_option("Use only the K likeliest of the allowed tokens.", min=1, metavar="K")
+    ] = None,
     top_p: Annotated[
         float | None,
-        choice_option("Use only the likeliest tokens with a total probability of P.", max=1),
+        choice_option("Use only the likeliest tokens with a total probability of P.", max=1, metavar="P"),
     ] = None,
     min_p: Annotated[
         float | None,
@@ -149,6 +151,7 @@ def generate_texts(
     that have ended, with exit code 130.
     """
     typed = TypedOptions(type_text, pydantic, tools, tool_format, tool_choice)
+    check_stdin(schema=schema, grammar=grammar, tools=tools, prompt=prompt, prompt_file=prompt_file)
     given = read_constraint(schema, regex, grammar, choice, folders, options, typed)
     prompts = read_prompts(prompt, prompt_file)
     arguments: dict[str, Any] = {
@@ -181,7 +184,7 @@ def write_answers(
     is_masked = sampling == {"sampler": "masked", "particles": None} and arguments["search"] is None
     is_live = is_masked and printer.total == 1 and arguments["check"] is None and printer.output == "text"
     try:
-        with attribute_errors(name):
+        with attribute_located_errors(name):
             if is_live and sys.stdout.isatty():
                 write_live(model, prompts, arguments, printer)
             elif is_masked and printer.total > 1:

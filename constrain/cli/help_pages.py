@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import typer
+from rich.console import Console
 from typer.core import TyperCommand, TyperGroup
 
 from .display import answer_console
@@ -75,18 +76,24 @@ def wrap_text(text: str, width: int, indent: str = "") -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def style_text(text: str, **style: Any) -> str:
+    """Return a text in a style, unless NO_COLOR or TERM=dumb asks for none. Where no terminal is, click removes it."""
+    console = Console(force_terminal=True)
+    return text if console.no_color or console.color_system is None else typer.style(text, **style)
+
+
 def write_section(formatter: Any, heading: str, rows: Iterable[Row], width: int) -> None:
     """Write a heading and its rows: names to the left, their texts to the right."""
     rows = list(rows)
     most = min(NAME_COLUMNS, width // 3)
     column = max((len(name) for name, _ in rows if len(name) <= most), default=most // 2) + 4
-    formatter.write("\n" + typer.style(heading, bold=True) + "\n")
+    formatter.write("\n" + style_text(heading, bold=True) + "\n")
     for name, text in rows:
         lines = wrap_text(text, width, " " * column).splitlines() or [" " * column]
         if len(name) + 4 <= column:
-            lines[0] = f"  {typer.style(name, fg='cyan')}{lines[0][2 + len(name) :]}".rstrip()
+            lines[0] = f"  {style_text(name, fg='cyan')}{lines[0][2 + len(name) :]}".rstrip()
         else:
-            lines.insert(0, f"  {typer.style(name, fg='cyan')}")
+            lines.insert(0, f"  {style_text(name, fg='cyan')}")
         formatter.write("".join(f"{line}\n" for line in lines))
 
 

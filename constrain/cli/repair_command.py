@@ -17,7 +17,7 @@ from .constraint_options import ChoiceOption, GrammarOption, RegexOption, Schema
 from .generate_command import load_with_note
 from .grammar_source import ImportOption
 from .kernel_notice import load_kernels
-from .source_options import JsonFlag, attribute_errors, read_bytes
+from .source_options import JsonFlag, attribute_errors, check_stdin, read_bytes
 
 __all__ = ["repair_answer"]
 
@@ -51,6 +51,7 @@ def repair_answer(
 
     The text is printed to stdout, the edits to stderr. A line break at the end of the file is not part of the answer.
     """
+    check_stdin(FILE=file, schema=schema, grammar=grammar)
     given = read_constraint(schema, regex, grammar, choice, folders, options)
     text = read_answer(file)
     load_kernels()

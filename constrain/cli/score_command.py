@@ -17,7 +17,7 @@ from .generate_command import load_with_note
 from .grammar_source import ImportOption
 from .kernel_notice import load_kernels
 from .model_options import ModelOption, PromptOption, read_prompt
-from .source_options import JsonFlag, Seed, attribute_errors
+from .source_options import JsonFlag, Seed, attribute_errors, check_stdin
 
 __all__ = ["score_answer"]
 
@@ -53,6 +53,7 @@ def score_answer(
     With --schema, --regex, --grammar or --choice, also under masked sampling. A text that the constraint refuses has
     exit code 1.
     """
+    check_stdin(schema=schema, grammar=grammar, prompt=prompt)
     is_constrained = schema is not None or regex is not None or grammar is not None or bool(choice)
     given = read_constraint(schema, regex, grammar, choice, folders, options) if is_constrained else None
     prompted = read_prompt(prompt)

@@ -6,8 +6,9 @@ import os
 import sys
 from contextlib import ExitStack
 from dataclasses import fields, replace
+from difflib import get_close_matches
 from importlib.util import find_spec
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -17,6 +18,7 @@ from ..serving.api_keys import ApiKeys, read_key_lines, split_keys
 from ..serving.request_log import LOG_FORMATS
 from ..serving.server_settings import ServerSettings
 from . import display
+from .constraint_options import ToolFormat
 from .generate_command import load_with_note
 from .kernel_notice import load_kernels
 from .source_options import read_bytes
@@ -47,7 +49,12 @@ def serve_model(
         str | None, typer.Option(metavar="TAGS", help="Tags around the thoughts of the model: '<think> </think>'.")
     ] = None,
     tool_format: Annotated[
-        str | None, typer.Option(help="How the model writes tool calls; by default as its chat template says.")
+        ToolFormat | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"How the model writes tool calls: {', '.join(get_args(ToolFormat))}; by default as its chat template "
+            "says.",
+        ),
     ] = None,
     log_format: Annotated[
         str | None, typer.Option(help="json, text or none; by default text on a terminal, json elsewhere.")
@@ -120,9 +127,17 @@ def change_limits(settings: ServerSettings, given: list[str] | tuple[str, ...]) 
     changes: dict[str, Any] = {}
     for option in given:
         name, _, value = option.partition("=")
+        if name not in LIMITS:
+            close = get_close_matches(name, LIMITS, 1)
+            cure = f"did you mean {close[0]}?" if close else f"the limits are {', '.join(LIMITS)}."
+            raise typer.BadParameter(f"--limit is {option!r}, and there is no limit {name!r}: {cure}")
         try:
             changes[name] = (float if LIMITS[name].type == "float" else int)(value)
-        except (KeyError, ValueError):
+            replace(settings, **{name: changes[name]})
+        except ArgumentError as error:
+            cause = error.cause.removeprefix(f"ServerSettings({name}=...) is ")
+            raise typer.BadParameter(f"--limit is {option!r}: {name} is {cause}") from None
+        except ValueError:
             raise typer.BadParameter(f"--limit is {option!r}: give NAME=VALUE, such as max_queue=64.") from None
     return replace(settings, **changes)
 

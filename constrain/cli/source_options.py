@@ -23,7 +23,9 @@ __all__ = [
     "SchemaSource",
     "VocabularyOption",
     "attribute_errors",
+    "attribute_located_errors",
     "bytes_of",
+    "check_stdin",
     "silence_transformers",
     "read_bytes",
     "read_schema",
@@ -62,6 +64,25 @@ def attribute_errors(name: str) -> Iterator[None]:
         if not hasattr(error, FILE_ATTRIBUTE):
             setattr(error, FILE_ATTRIBUTE, name)
         raise
+
+
+@contextmanager
+def attribute_located_errors(name: str) -> Iterator[None]:
+    """As `attribute_errors`, but only for an error with a place in the file, not one of another argument."""
+    try:
+        yield
+    except ConstrainError as error:
+        if error.pointer is None and error.source is None:
+            raise
+        with attribute_errors(name):
+            raise
+
+
+def check_stdin(**given: str | None) -> None:
+    """Raise BadParameter if more than one of these arguments, by name, is - for stdin, which is read only once."""
+    names = [name if name.isupper() else f"--{name.replace('_', '-')}" for name, value in given.items() if value == "-"]
+    if len(names) > 1:
+        raise typer.BadParameter(f"{' and '.join(names)} are both stdin (-): give a file for one of them.")
 
 
 def read_bytes(name: str) -> bytes:

@@ -6,6 +6,8 @@
 {"name", "description", "inputSchema"}, {"tools": [...]}                    MCP: a tool, a list of tools
 a Python function                                                           its signature and docstring
 a class with fields (Pydantic, dataclass, TypedDict)                        its name, its fields, its docstring
+
+Definitions have no members but those of these formats (`tool_members`): a misspelt one is refused.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any, TypedDict, get_type_hints
 
 from ..base.errors import ConstrainError, SchemaError, UnsupportedError
 from ..frontends.python_types import to_schema
+from .tool_members import SCHEMAS, check_definition, check_wrapper
 
 __all__ = ["Tool", "read_tools"]
 
@@ -27,7 +30,6 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}")
 
 None of these needs escaping in any envelope.
 """
-SCHEMAS = ("parameters", "input_schema", "inputSchema")
 NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
@@ -102,6 +104,7 @@ def read_tool(given: Any, pointer: str) -> Tool:
         )
     kind = given.get("type", "function")
     if "function" in given:
+        check_wrapper(given, pointer)
         given, pointer = given["function"], pointer + "/function"
         if not isinstance(given, Mapping):
             raise SchemaError(f'"function" is {given!r}', pointer=pointer, hint='It holds "name" and "parameters".')
@@ -116,6 +119,7 @@ def read_tool(given: Any, pointer: str) -> Tool:
 
 def read_mapping(given: Mapping[str, Any], pointer: str) -> Tool:
     """Return the tool of a definition with "name" and a schema under one of several keys."""
+    check_definition(given, pointer)
     if "name" not in given:
         raise SchemaError(
             'a tool has no "name"', pointer=pointer, hint=f"It has {', '.join(map(repr, given)) or 'nothing'}."

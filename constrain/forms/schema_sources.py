@@ -55,8 +55,11 @@ def normalise_schema(source: Any) -> Any:
 
 
 def check_type_argument(given: Any) -> None:
-    """Raise TypeError for a `type=` that is a text, such as "int", but no JSON text."""
-    if isinstance(given, str) and not given.lstrip().startswith(("{", "true", "false")):
+    """Raise TypeError for a `type=` that is a JSON Schema, or a text such as "int"."""
+    is_document = isinstance(given, str) and given.lstrip().startswith(("{", "true", "false"))
+    if is_document or isinstance(given, (dict, bool)):
+        raise TypeError(f"type is {describe_value(given)}: it is a Python type; a JSON Schema is given as schema=")
+    if isinstance(given, str):
         raise TypeError(
             f"type is {describe_value(given)}: give the type itself, such as type=int; a JSON Schema is schema="
         )

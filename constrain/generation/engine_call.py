@@ -27,7 +27,7 @@ from .captured_values import build_request_program
 from .checked_generation import TokenChecks, check_mask_order, is_guiding
 from .draft_plan import Draft, check_forced_drafts, plan_drafts
 from .drawn_texts import DrawnTexts
-from .generation_arguments import Check, ConstraintRequest, check_arguments, check_types
+from .generation_arguments import Check, ConstraintRequest, check_arguments, check_types, read_iterator
 from .generation_result import weigh_outcomes
 from .healed_prompts import check_healing, heal_request
 from .masked_batches import BatchPrompt
@@ -160,7 +160,7 @@ def prepare_call(
 ) -> EngineCall:  # fmt: skip
     """Check the arguments of a call, compile its constraints and encode its prompts."""
     search = merge_search(search, decide)
-    given = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
+    given = {"schema": schema, "regex": regex, "grammar": grammar, "choices": read_iterator(choices), "type": type}
     paired = pair_prompts(prompts, given, import_paths)
     is_list = is_prompt_list(prompts) or any(is_constraint_list(name, value) for name, value in given.items())
     for prompt, _ in paired:

@@ -19,13 +19,14 @@ from ..engine.constraint import Constraint
 from ..engine.length_limits import explain_short_limit
 from ..sampling import SAMPLERS, Checker, Draws, LanguageModel, add_post_filter, draw
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
+from ..sampling.sampling_target import MODEL_TARGET
 from ..sampling.success_walks import make_no_text_error
 from .drawn_texts import DrawnTexts
 from .engine_call import EngineCall
 from .masked_batches import ATTEMPTS, BatchDrawing
 from .model_preparation import limit_tokens
 from .partial_values import PartialPieces
-from .refusal_counts import count_refusals
+from .refusal_counts import count_exclusions, count_refusals
 
 __all__ = [
     "ATTEMPTS",
@@ -114,19 +115,21 @@ def make_sampler_draw(
     Unfinished texts are drawn again (see `repeat_until_ended`).
     """
     rng = np.random.default_rng(seed)
-    options = {**options, "checker": count_refusals(options.get("checker"), sampler)}
+    target, explain_exclusions = count_exclusions(options.get("target", MODEL_TARGET), sampler)
+    options = {**options, "checker": count_refusals(options.get("checker"), sampler), "target": target}
+    refuser = "check" if options["checker"] is not None else "critic" if target.critic is not None else ""
 
     def attempt(lm: LanguageModel, most: int, count: int) -> tuple[list[Outcome], int]:
         start = perf_counter_ns()
         draws = draw(lm, constraint, sampler=sampler, n=count, rng=rng, max_tokens=most, **options)
         if not len(draws) and draws.stats.get("bound") == 0:
-            raise make_no_text_error(constraint, most)
+            raise explain_exclusions() or make_no_text_error(constraint, most)
         return convert_draws(draws, constraint, (perf_counter_ns() - start) / 1e3), draws.unfinished
 
     def draw_texts(lm: LanguageModel, n: int) -> tuple[list[Outcome], int]:
         most = limit_tokens(lm, max_tokens)
         too_few = partial(explain_short_limit, constraint, most)
-        return repeat_until_ended(attempt, lm, n, most, options.get("checker") is not None, too_few)
+        return repeat_until_ended(attempt, lm, n, most, refuser, too_few, explain_exclusions)
 
     return draw_texts
 
@@ -148,28 +151,29 @@ def repeat_until_ended(
     lm: LanguageModel,
     n: int,
     max_tokens: int,
-    is_checked: bool = False,
+    refuser: str = "",
     explain_limit: Callable[[], LimitError | None] = lambda: None,
+    explain_refusals: Callable[[], LimitError | None] = lambda: None,
 ) -> tuple[list[Outcome], int]:
     """Return n finished texts and the number of unfinished ones. Raise LimitError after ATTEMPTS unfinished texts per
     text.
 
     attempt: draws, from a model and within a number of tokens, a number of texts; returns those that ended and the
-    number that did not. If it returns neither, fewer than n texts are returned. is_checked: whether a check counts the
-    texts that it refuses as unfinished. explain_limit: returns an error if max_tokens is less than the text of the
-    fewest bytes takes. It is raised after FIRST_ATTEMPTS per text of which none ended: a longer text may take fewer
-    tokens.
+    number that did not. If it returns neither, fewer than n texts are returned. refuser: "check" or "critic", whose
+    refused texts are counted as unfinished, or "". explain_limit: returns an error if max_tokens is less than the text
+    of the fewest bytes takes. It is raised after FIRST_ATTEMPTS per text of which none ended: a longer text may take
+    fewer tokens. explain_refusals: returns an error if texts ended and all were refused.
     """
     finished, unfinished = attempt(lm, max_tokens, n)
     while unfinished and len(finished) < n:
         if unfinished >= FIRST_ATTEMPTS * n and not finished and (error := explain_limit()) is not None:
             raise error
         if unfinished >= ATTEMPTS * n:
-            raise LimitError(
+            raise explain_refusals() or LimitError(
                 f"{len(finished)} of {len(finished) + unfinished} texts ended within max_tokens = {max_tokens}"
-                f"{' and passed the check' if is_checked else ''}; {n} were requested",
-                hint="See which texts the check refuses, or raise max_tokens."
-                if is_checked
+                f"{f' and passed the {refuser}' if refuser else ''}; {n} were requested",
+                hint=f"See which texts the {refuser} refuses, or raise max_tokens."
+                if refuser
                 else 'Raise max_tokens, or use sampler="masked", which closes a text before the limit.',
             )
         more, failed = attempt(lm, max_tokens, n - len(finished))

@@ -5,7 +5,7 @@ Every check raises an error that names the argument, its value and what is expec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Union
@@ -40,6 +40,7 @@ __all__ = [
     "check_target",
     "is_checked_after",
     "list_masked_options",
+    "read_iterator",
 ]
 
 Check = Union[Callable[[str], bool], Checker, TextChecker]
@@ -92,6 +93,14 @@ class ConstraintRequest:
         return {name: value for name, value in self.given.items() if name in ("schema", "regex", "choices")}
 
 
+def read_iterator(choices: Any) -> Any:
+    """Return choices that can be read only once as a tuple, and anything else unchanged.
+
+    Called where a call begins: what follows reads its choices several times.
+    """
+    return tuple(choices) if isinstance(choices, Iterator) else choices
+
+
 def build_request(
     schema: Any,
     regex: str | None,
@@ -109,7 +118,7 @@ def build_request(
         grammar = form_of(grammar, import_paths=import_paths)
     if choices is not None and not isinstance(choices, str):
         check_type("choices", choices, Iterable, "give a list of texts")
-        choices = list(choices)
+        choices = tuple(choices)
     return ConstraintRequest(schema, regex, grammar, choices, type)
 
 

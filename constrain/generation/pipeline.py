@@ -10,7 +10,7 @@ prompt, constraint), `list_generation` (masked sampling, as a batch) or `single_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -23,7 +23,7 @@ from ..decoding.outcomes import Piece
 from ..integrations.transformers_models import Prompt
 from ..sampling.sampling_target import MODEL_TARGET, SamplingTarget
 from .draft_plan import Draft
-from .generation_arguments import Check, check_places, check_sampler_name
+from .generation_arguments import Check, check_places, check_sampler_name, read_iterator
 from .generation_result import Generation
 from .list_generation import generate_lists, has_lists
 from .prompt_composition import PromptTemplate
@@ -68,7 +68,7 @@ def generate(
     schema: Any = None,
     regex: str | Sequence[str | None] | None = None,
     grammar: Any = None,
-    choices: Sequence[Any] | None = None,
+    choices: Iterable[Any] | None = None,
     type: Any = None,
     tokenizer: Any = None,
     style: Style = Style(),
@@ -146,7 +146,7 @@ def generate(
         A regular expression.
     grammar : object, optional
         Lark or GBNF text, the name of a built-in grammar (`constrain.grammars`), a Form, or a Grammar of nodes.
-    choices : sequence of str, optional
+    choices : iterable of str, optional
         The allowed texts.
     type : object, optional
         A Python type.
@@ -259,7 +259,8 @@ def generate(
     """
     check_sampler_name(sampler)
     arguments: dict[str, Any] = {
-        "schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type, "tokenizer": tokenizer,
+        "schema": schema, "regex": regex, "grammar": grammar, "choices": read_iterator(choices), "type": type,
+        "tokenizer": tokenizer,
         "style": style, "registry": registry, "base_uri": base_uri, "import_paths": import_paths, "limits": limits,
         "sampler": sampler, "particles": particles, "target": target, "check": check, "masks": masks,
         "retries": retries, "retry_prompt": retry_prompt, "n": n, "max_tokens": max_tokens, "temperature": temperature,

@@ -1,4 +1,4 @@
-"""Checks of complete texts that count what they refuse: long calls say so, and populations end by a rule.
+"""Checks and critics of complete texts that count what they refuse: calls say so, and populations end by a rule.
 
 Each particle of a population ends in a text that may be refused, and what is refused weighs nothing, so a check that
 accepts nothing would keep populations growing up to their number of attempts, for hundreds of thousands of texts.
@@ -7,13 +7,16 @@ accepts nothing would keep populations growing up to their number of attempts, f
 from __future__ import annotations
 
 import logging
+import math
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ..base.errors import LimitError
-from ..sampling import SAMPLERS, Checker
+from ..sampling import SAMPLERS, Checker, Guide, SamplingTarget
 
-__all__ = ["MOST_REFUSED", "CountingCheck", "count_refusals"]
+__all__ = ["MOST_REFUSED", "CountingCheck", "CountingGuide", "count_exclusions", "count_refusals"]
 
 REPORTED = 1000
 """Refused texts from which on it is logged that none was accepted, whenever their number has doubled."""
@@ -64,3 +67,50 @@ def count_refusals(checker: Checker | Callable[[bytes], bool] | None, sampler: s
     if checker is None or hasattr(checker, "matcher"):
         return checker
     return CountingCheck(checker, MOST_REFUSED if SAMPLERS[sampler].takes_particles else None)  # type: ignore[arg-type]
+
+
+class CountingGuide(Guide):
+    """A critic that counts the texts it judges, and those that it excludes by a score of -inf.
+
+    An excluded text has ended, but weighs nothing, so a sampler returns it no more than one that did not end.
+
+    Parameters
+    ----------
+    guide : Guide
+        The critic.
+    most : int, optional
+        Number of excluded texts, without another one, after which `judge` raises LimitError.
+    """
+
+    most: int | None
+    counts: Counter[bool]
+
+    def __init__(self, guide: Guide, most: int | None) -> None:
+        super().__init__(guide.score, guide.prefix, guide.bound, guide.tokens)
+        object.__setattr__(self, "most", most)
+        object.__setattr__(self, "counts", Counter())
+
+    def judge(self, text: str) -> float:
+        """Return the score of a complete text, as every Guide."""
+        score = super().judge(text)
+        self.counts[score == -math.inf] += 1
+        if self.counts[True] == self.most and (error := self.explain_missing()) is not None:
+            raise error
+        return score
+
+    def explain_missing(self) -> LimitError | None:
+        """Return the error of a call without a text, if the critic has excluded all that ended; otherwise None."""
+        if self.counts[False] or not self.counts[True]:
+            return None
+        return LimitError(
+            f"the critic excluded all of {self.counts[True]} texts that ended: it gave each the score -inf",
+            hint="See which texts it excludes, give finite scores, or state the condition in the constraint.",
+        )
+
+
+def count_exclusions(target: SamplingTarget, sampler: str) -> tuple[SamplingTarget, Callable[[], LimitError | None]]:
+    """Return a target whose critic counts what it excludes, and `CountingGuide.explain_missing` of it."""
+    if target.guide is None:
+        return target, lambda: None
+    critic = CountingGuide(target.guide, MOST_REFUSED if SAMPLERS[sampler].takes_particles else None)
+    return replace(target, critic=critic), critic.explain_missing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, TypedDict
 
@@ -25,7 +25,7 @@ class TextOptions(TypedDict, total=False):
     schema: Any
     regex: str | Sequence[str | None] | None
     grammar: Any
-    choices: Sequence[Any] | None
+    choices: Iterable[Any] | None
     tokenizer: Any
     style: Style
     registry: Mapping[str, Any] | None

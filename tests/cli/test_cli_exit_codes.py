@@ -158,3 +158,22 @@ def test_an_unknown_option(run: Run, command: str) -> None:
 def test_faults_of_generate(run: Run, arguments: Arguments, code: int) -> None:
     answer = run("generate", *arguments)
     assert answer.code == code, answer.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("generate", "--regex", "a", "--choice", "b"), "--regex and --choice were given"),
+        (("generate", "--schema", "-", "--prompt", "-"), "--schema and --prompt are both stdin"),
+        (("repair", "-", "--schema", "-"), "FILE and --schema are both stdin"),
+        (("serve", "--tool-format", "foo"), "hermes"),
+        (("serve", "--limit", "max_n=-1"), "max_n is -1: it is"),
+        (("serve", "--limit", "foo=1"), "the limits are max_body_bytes"),
+        (("serve", "--limit", "max_toks=1"), "did you mean max_tokens?"),
+        (("generate", "--choice", "a", "--seed", "-1"), "error: seed is -1"),
+    ],
+)
+def test_an_error_names_the_argument(run: Run, arguments: tuple[str, ...], said: str) -> None:
+    answer = run(*arguments)
+    assert answer.code == 2
+    assert said in " ".join(answer.err.replace("│", " ").split())

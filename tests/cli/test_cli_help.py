@@ -17,7 +17,7 @@ pytest.importorskip("typer")
 from constrain.cli import app
 from constrain.cli.command_table import COMMANDS, load_command
 from constrain.cli.display import find_widths, print_table
-from constrain.cli.help_pages import describe_parameter, value_name, wrap_text
+from constrain.cli.help_pages import describe_parameter, style_text, value_name, wrap_text
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -129,3 +129,15 @@ class TerminalText(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_styled"), [("NO_COLOR", "1", False), ("TERM", "dumb", False), ("TERM", "xterm", True)]
+)
+def test_styles_only_where_the_terminal_has_them(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, is_styled: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv(name, value)
+    assert (style_text("Options", bold=True) != "Options") is is_styled

@@ -110,6 +110,42 @@ def test_every_shape_of_a_definition() -> None:
     assert read_tools([WEATHER])[0].openai() == WEATHER
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"type": "function", "function": {"name": "f", "strict": True, "parameters": PLACE}, "cache_control": {}},
+        {"type": "function", "function": {"name": "f", "parameters": PLACE, "return": {"type": "string"}}},
+        {"type": "function", "name": "f", "parameters": PLACE, "strict": None, "defer_loading": False},
+        {"type": "custom", "name": "f", "input_schema": PLACE, "cache_control": {}, "input_examples": [{"city": "a"}]},
+        {"name": "f", "input_schema": PLACE, "eager_input_streaming": True, "allowed_callers": ["direct"]},
+        {"name": "f", "title": "F", "inputSchema": PLACE, "outputSchema": {}, "annotations": {"readOnlyHint": True},
+         "icons": [], "_meta": {}, "execution": {"taskSupport": "forbidden"}},
+        {"name": "f", "parameters": PLACE, "anything": None},
+    ],
+)  # fmt: skip
+def test_members_that_say_nothing_of_the_arguments(given: dict[str, Any]) -> None:
+    assert read_tools([given])[0].parameters == PLACE
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([{"name": "w", "paramters": PLACE}], "'paramters'\n  at /0/paramters\n  Did you mean 'parameters'?"),
+        ([{"name": "w", "input_shema": PLACE}], "'input_shema'\n  at /0/input_shema\n  Did you mean 'input_schema'?"),
+        ({"tools": [{"type": "function", "function": {"name": "w", "paramters": {}}}]},
+         "at /tools/0/function/paramters\n  Did you mean 'parameters'?"),
+        ([{"type": "function", "fuction": {"name": "w"}}], "at /0/fuction\n  Did you mean 'function'?"),
+        ([{"type": "function", "function": {"name": "w"}, "parameters": PLACE}], "at /0/parameters"),
+        ({"name": "Ann", "age/": 3}, "at /0/age~1\n  A definition has 'name', 'description' and 'parameters'"),
+        ([{"name": "w", 3: {}}], "no member 3\n  at /0/3"),
+    ],
+)  # fmt: skip
+def test_members_of_no_format_are_refused(given: Any, message: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        read_tools(given)
+    assert message in str(caught.value)
+
+
 def test_an_object_of_the_protocol() -> None:
     class Listed:
         name, description, inputSchema = "now", None, {"type": "object"}

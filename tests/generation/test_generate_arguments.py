@@ -55,6 +55,15 @@ def test_a_value_that_a_validator_refuses_keeps_its_text() -> None:
     assert caught.value.text.replace(" ", "").startswith('{"x":')
 
 
+def test_choices_may_be_an_iterator() -> None:
+    assert constrain.generate("demo", "x", choices=(text for text in "ab"), seed=1).text in "ab"
+    assert constrain.generate("demo", "x", choices=map(str, [1, 2]), seed=1, sampler="smc").text in "12"
+    first, second = constrain.generate("demo", ["x", "y"], choices=iter("ab"), seed=1)
+    assert {first.text, second.text} <= {"a", "b"}
+    with constrain.Engine("demo") as engine:
+        assert engine.generate("x", choices=iter(["yes", "no"]), seed=1).text in ("yes", "no")
+
+
 def test_a_processor_takes_constraints_only() -> None:
     with pytest.raises(ConstrainError, match="not a Constraint"):
         ConstraintLogitsProcessor([{"type": "integer"}])  # type: ignore[list-item]

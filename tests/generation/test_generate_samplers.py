@@ -264,6 +264,16 @@ def test_a_longer_text_of_fewer_tokens_is_found(seed: int) -> None:
     assert made.text == "long"
 
 
+@pytest.mark.parametrize("sampler", ["smc", "pimh", "masked"])
+def test_a_critic_that_excludes_everything_is_named(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refusal_counts, "MOST_REFUSED", 100)
+    nothing = SamplingTarget(critic=lambda text: -math.inf)
+    with pytest.raises(LimitError, match=r"the critic excluded all of \d+ texts that ended"):
+        generate(LM, regex="[ab]{4,40}", tokenizer=TWO, max_tokens=45, seed=1, sampler=sampler, target=nothing)
+    with pytest.raises(LimitError, match=r"max_tokens|at least"):  # none ended, and the critic saw none
+        generate(LM, regex="[ab]{40}", tokenizer=TWO, max_tokens=4, seed=1, sampler=sampler, target=nothing)
+
+
 @pytest.mark.parametrize("sampler", ["smc", "pimh"])
 def test_populations_end_where_a_check_refuses_everything(
     sampler: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -152,3 +152,14 @@ def test_what_a_job_prints_does_not_stand_in_the_report(
     printed = capsys.readouterr()
     assert json.loads(printed.out)["valid"] == 1
     assert "(raylet)" in printed.err
+
+
+def test_an_interrupted_command_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*arguments: Any, **options: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("constrain.cli.batch_command.run_job", interrupt)
+    assert app.run_command(["batch", "in.jsonl", str(tmp_path / "out"), "--choice", "a"]) == 130
+    assert "the same command goes on from there" in " ".join(capsys.readouterr().err.split())

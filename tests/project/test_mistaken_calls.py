@@ -128,6 +128,10 @@ REFUSED: dict[str, tuple[Call, type[Exception], str, str]] = {
     "schema= with a type of Python": (lambda: compiled(schema={"type": "int"}), SchemaError, "at /type", "integer"),
     "schema= with a misspelt type": (lambda: compiled(schema={"type": "str"}), SchemaError, "at /type", "string"),
     "type= the name of a type": (lambda: compiled(type="int"), TypeError, "type is 'int'", "type=int"),
+    "type= a schema": (lambda: compiled(type={"type": "integer"}), TypeError, "type is {'type': 'integer'}", "schema="),
+    "type= a schema as text": (lambda: compiled(type='{"type": "integer"}'), TypeError, "JSON Schema", "schema="),
+    "generate(type=) a schema": (
+        lambda: generate(type={"type": "integer"}), TypeError, "type is {'type': 'integer'}", "schema="),
     "type= a function": (lambda: compiled(type=lambda: 3), TypeError, "the schema is", "JSON Schema"),
     "regex= a compiled pattern": (
         lambda: compiled(regex=re.compile("a")), SourceError, "regex is re.compile('a')", "pattern.pattern"),
