@@ -31,7 +31,7 @@ from .request_body import parse_body, receive_body
 from .request_errors import RequestError, locate_errors
 from .request_objects import RequestObject
 from .server_settings import ServerSettings
-from .token_logprobs import LogprobReader
+from .token_logprobs import LogprobReader, TokenLogprob
 
 __all__ = ["AnswerService"]
 
@@ -171,6 +171,15 @@ class AnswerService:
             return None
         lm = await asyncio.to_thread(self.model.on, call.prompt)
         return LogprobReader(lm, self.engine.vocabulary, call.top_logprobs)
+
+    async def read_prompt_logprobs(self, call: AnswerCall) -> list[TokenLogprob]:
+        """Return the log-probabilities of the tokens of the prompt; none if none are wanted."""
+        if call.top_logprobs is None:
+            return []
+        first, *rest = call.prompt
+        lm = await asyncio.to_thread(self.model.on, [first])
+        reader = LogprobReader(lm, self.engine.vocabulary, call.top_logprobs)
+        return [reader.describe_first(first), *await asyncio.to_thread(reader.read, rest)]
 
     async def read_logprobs(self, call: AnswerCall, tokens: Sequence[int]) -> list[Any] | None:
         """Return the log-probabilities of a text; None if none are wanted."""

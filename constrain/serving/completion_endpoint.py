@@ -55,13 +55,11 @@ class CompletionShape:
     def describe_made(
         self, number: int, sample: int, made: Generation[Any], logprobs: Sequence[TokenLogprob] | None
     ) -> dict[str, Any]:
-        """Return the choice of a finished text."""
+        """Return the choice of a finished text. logprobs: those of the prompt, too, if it is echoed."""
         call, prompt = self.calls[number], self.prompts[number]
         self.written += made.stats.tokens
         index = number * call.count + sample
-        choice = self.describe_choice(
-            index, prompt + made.text, find_ending(call, made, 0), logprobs, len(prompt)
-        )  # fmt: skip
+        choice = self.describe_choice(index, prompt + made.text, find_ending(call, made, 0), logprobs)
         extension = describe_text(call, made)
         return choice if extension is None else {**choice, "constrain": extension}
 
@@ -147,9 +145,10 @@ async def complete_all(service: AnswerService, shape: CompletionShape) -> dict[s
     texts = await asyncio.gather(*(service.complete(call) for call in shape.calls))
     choices = []
     for number, (call, several) in enumerate(zip(shape.calls, texts)):
+        echoed = await service.read_prompt_logprobs(call) if shape.prompts[number] else []
         for sample, made in enumerate(several):
             found = await service.read_logprobs(call, made.tokens)
-            choices.append(shape.describe_made(number, sample, made, found))
+            choices.append(shape.describe_made(number, sample, made, None if found is None else [*echoed, *found]))
     extension = describe_call_statistics(shape.calls[0], texts[0])
     return {**shape.head, "choices": choices, "usage": shape.usage, **({"constrain": extension} if extension else {})}
 
@@ -165,9 +164,10 @@ async def stream_completions(service: AnswerService, shape: CompletionShape) -> 
                 begun = True
                 readers = [await service.open_logprobs(call) for _ in range(call.count)]
                 if shape.prompts[number]:
+                    echoed = await service.read_prompt_logprobs(call) or None
                     indices = range(number * call.count, (number + 1) * call.count)
                     yield shape.make_chunk(
-                        [shape.describe_choice(index, shape.prompts[number], None, None) for index in indices]
+                        [shape.describe_choice(index, shape.prompts[number], None, echoed) for index in indices]
                     )
             yield await make_completion_chunk(shape, number, event, readers[event.sample], lengths)
     if shape.shows_usage:

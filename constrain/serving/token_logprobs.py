@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -25,14 +26,17 @@ LOWEST = -9999.0
 
 @dataclass(frozen=True)
 class TokenLogprob:
-    """A token of an answer.
+    """A token of an answer, or of a prompt that is echoed.
 
-    data: its bytes. logprob: in nats. top: the likeliest tokens at its place, as pairs of bytes and log-probability.
+    data: its bytes. logprob: in nats; None for the first token of a prompt, before which the model has read nothing.
+    top: the likeliest tokens at its place, as pairs of bytes and log-probability. is_special: whether it is no part of
+    the text.
     """
 
     data: bytes
-    logprob: float
+    logprob: float | None
     top: tuple[tuple[bytes, float], ...] = ()
+    is_special: bool = False
 
 
 class LogprobReader:
@@ -56,12 +60,16 @@ class LogprobReader:
             found += [self.describe(token, row) for token, row in zip(part, rows)]
         return found
 
+    def describe_first(self, token: int) -> TokenLogprob:
+        """Return that of the first token of a prompt."""
+        return TokenLogprob(self.spell(token), None, is_special=self.vocabulary.tokens[token] is None)
+
     def describe(self, token: int, row: NDArray[np.floating[Any]]) -> TokenLogprob:
         """Return that of a token, given the row of its place."""
         row = row[: self.vocabulary.size]
         best = np.argsort(-row, kind="stable")[: self.count]
         top = tuple((self.spell(int(one)), finite(row[one])) for one in best)
-        return TokenLogprob(self.spell(token), finite(row[token]), top)
+        return TokenLogprob(self.spell(token), finite(row[token]), top, self.vocabulary.tokens[token] is None)
 
     def spell(self, token: int) -> bytes:
         """Return the bytes of a token; special ones by name."""
@@ -81,7 +89,7 @@ def describe_logprobs(found: Sequence[TokenLogprob]) -> list[dict[str, Any]]:
     ]
 
 
-def describe_token(data: bytes, logprob: float) -> dict[str, Any]:
+def describe_token(data: bytes, logprob: float | None) -> dict[str, Any]:
     """Return a token with its bytes, since one may end within a character."""
     return {"token": data.decode("utf-8", "replace"), "bytes": list(data), "logprob": logprob}
 
@@ -89,8 +97,14 @@ def describe_token(data: bytes, logprob: float) -> dict[str, Any]:
 def list_completion_logprobs(found: Sequence[TokenLogprob], offset: int) -> dict[str, Any]:
     """Return them in the shape of completions. offset: the number of characters in front of the first token."""
     texts = [one.data.decode("utf-8", "replace") for one in found]
-    offsets = [offset + sum(map(len, texts[:number])) for number in range(len(texts))]
-    top = [{data.decode("utf-8", "replace"): logprob for data, logprob in reversed(one.top)} for one in found]
+    lengths = [0 if one.is_special else len(text) for one, text in zip(found, texts)]
+    offsets = [offset + before for before in accumulate(lengths, initial=0)][: len(found)]
+    top = [
+        None
+        if one.logprob is None
+        else {data.decode("utf-8", "replace"): logprob for data, logprob in reversed(one.top)}
+        for one in found
+    ]
     return {
         "tokens": texts,
         "token_logprobs": [one.logprob for one in found],

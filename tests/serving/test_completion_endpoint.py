@@ -8,6 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from openai.types import Completion
 
+import constrain
 from tests.serving.request_bodies import post, post_stream, refusal
 
 
@@ -42,6 +43,25 @@ def test_log_probabilities(client: TestClient) -> None:
     assert all(len(one) <= 2 for one in found.top_logprobs)
 
 
+def test_log_probabilities_of_an_echoed_prompt(client: TestClient) -> None:
+    """Of each token but the first, as scoring clients read them: those of the same tokens as an answer."""
+    text = "The sky is blue."
+    # Not as a Completion: its types have no null, which the API has for the first token.
+    body = {"model": "demo", "prompt": text, "echo": True, "max_tokens": 1, "logprobs": 1, "seed": 1}
+    [choice] = post(client, "completions", body)["choices"]
+    tokens, logprobs, top, offsets = (
+        choice["logprobs"][name] for name in ("tokens", "token_logprobs", "top_logprobs", "text_offset")
+    )
+    assert tokens[0] == "<|begin|>" and "".join(tokens[1:]) == choice["text"] and choice["text"].startswith(text)
+    assert offsets == [0, *(len("".join(tokens[1:k])) for k in range(1, len(tokens)))]
+    assert logprobs[0] is None and top[0] is None
+    assert all(one <= 0 for one in logprobs[1:]) and all(len(one) == 1 for one in top[1:])
+    demo = constrain.load_model("demo")
+    ids = demo.prompt_ids(text)
+    row = demo.on(ids[:2]).next_logprobs([[]])[0]
+    assert len(tokens) == len(ids) + 1 and logprobs[2] == pytest.approx(float(row[ids[2]]), abs=1e-4)
+
+
 def test_chunks_add_up_to_the_answer(client: TestClient) -> None:
     body = {"model": "demo", "prompt": ["Red", "Blue"], "echo": True, "max_tokens": 6, "seed": 3, "logprobs": 1, "n": 2}
     chunks = post_stream(client, "completions", {**body, "stream_options": {"include_usage": True}})
@@ -49,13 +69,12 @@ def test_chunks_add_up_to_the_answer(client: TestClient) -> None:
     texts = dict.fromkeys(range(4), "")
     tokens: dict[int, list[str]] = {index: [] for index in range(4)}
     for chunk in chunks[:-1]:
-        for choice in Completion.model_validate({**chunk, "choices": [
-            {**one, "finish_reason": one["finish_reason"] or "stop"} for one in chunk["choices"]
-        ]}).choices:  # fmt: skip
-            texts[choice.index] += choice.text
-            tokens[choice.index] += [] if choice.logprobs is None else choice.logprobs.tokens or []
+        for choice in chunk["choices"]:
+            texts[choice["index"]] += choice["text"]
+            tokens[choice["index"]] += [] if choice["logprobs"] is None else choice["logprobs"]["tokens"]
     assert list(texts.values()) == [choice["text"] for choice in whole["choices"]]
     assert list(tokens.values()) == [choice["logprobs"]["tokens"] for choice in whole["choices"]]
+    assert ["".join(one[1:]) for one in tokens.values()] == list(texts.values())
     assert chunks[-1]["choices"] == [] and chunks[-1]["usage"] == whole["usage"]
 
 
