@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 import constrain
 from constrain.authoring.samples.random_instances import random_text
 from constrain.base.errors import LimitError, UnsatisfiableError, UnsupportedError
-from constrain.base.options import Style
+from constrain.base.options import Limits, Style
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.arrays.array_cases import (
     complement_array,
@@ -238,6 +238,16 @@ def test_a_search_that_is_out_of_hand_is_given_up(monkeypatch: pytest.MonkeyPatc
         two = [{"contains": {"minimum": low}, "minContains": 9, "maxContains": 11} for low in (1, 5)]
         to_grammar({"type": "array", "allOf": two, "minItems": 30})
     assert caught.value.pointer == "/allOf/0/contains"
+
+
+def test_items_that_are_such_arrays_themselves_are_charged() -> None:
+    """Whether there are items leads to the items of these, and from each of their cells to those below."""
+    schema = {
+        "anyOf": [{"contains": {"const": 1}}, True], "contains": {"$ref": "#"}, "uniqueItems": True,
+        "unevaluatedItems": {"type": "string"},
+    }  # fmt: skip
+    with pytest.raises(LimitError, match=r"Limits\.work"):
+        constrain.compile(constrain.Vocabulary.bytes(), schema=schema, style=Style.any(), limits=Limits(work=100_000))
 
 
 def test_too_many_contains_constraints_are_refused() -> None:

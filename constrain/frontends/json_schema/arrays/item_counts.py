@@ -46,6 +46,9 @@ MOST_GUESSES = 8
 This nondeterminism avoids the complement of the set; the engine carries one configuration for each such guess.
 """
 
+CELL = 30
+"""Units of work for a cell of a set of items that a constraint may split in two."""
+
 MOST_STATES = 20_000
 """States of a prefix that are searched before the array is refused."""
 
@@ -159,6 +162,8 @@ class ItemAutomaton:
             base = algebra.intersect(base, algebra.complement(algebra.enum_set(self.values)))
         cells: list[tuple[SchemaSet, list[int]]] = [(base, no_counts)] if algebra.is_satisfiable(base) else []
         for index in open_constraints:
+            # Items that are such arrays themselves lead here again, from each cell of each level.
+            spend_work(CELL * len(cells), "items that are counted")
             _, schemas, low, high = self.case.contains[index]
             may_guess = high is None and low <= MOST_GUESSES and not self.exact
             divided: list[tuple[SchemaSet, list[int]]] = []
