@@ -250,6 +250,18 @@ def test_items_that_are_such_arrays_themselves_are_charged() -> None:
         constrain.compile(constrain.Vocabulary.bytes(), schema=schema, style=Style.any(), limits=Limits(work=100_000))
 
 
+def test_arrays_that_are_listed_again_and_again_are_charged() -> None:
+    schema = {
+        "not": {"items": {"$ref": "#"}, "contains": {"type": "null"}, "maxContains": 0, "uniqueItems": True},
+        "prefixItems": [
+            {"prefixItems": [{"$ref": "#"}, {"minLength": 2}], "items": {"minLength": 3}, "uniqueItems": True}
+        ],
+        "items": {"const": "x"}, "uniqueItems": True,
+    }  # fmt: skip
+    with pytest.raises(LimitError, match=r"Limits\.work"):
+        constrain.compile(constrain.Vocabulary.bytes(), schema=schema, limits=Limits(work=200_000))
+
+
 def test_too_many_contains_constraints_are_refused() -> None:
     schema = {"type": "array", "allOf": [{"contains": {"const": value}} for value in range(9)]}
     with pytest.raises(UnsupportedError) as caught:

@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from ....automata.dfa import Dfa
+from ....base.work import spend_work
 from ..core.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
 from ..core.schema_sets import SchemaSet
 from ..numbers import number_sets
@@ -34,6 +35,9 @@ MOST_VALUES = 500
 
 MOST_CANDIDATES = 2_000
 """Most arrays or objects that are generated to find those of an enumerated set."""
+
+CANDIDATE = 30
+"""Units of work for one of them."""
 
 MOST_LENGTH = 32
 """Greatest length of texts that are counted exactly beside a pattern."""
@@ -360,15 +364,19 @@ class _ValueLister:
         out: list[Constant] = []
         candidates = 0
         for length in range(case.low, most + 1):
+            before = candidates
             for values in product(*(sets[case.at(position)] for position in range(length))):
                 candidates += 1
                 if candidates > MOST_CANDIDATES:
-                    return None
+                    break
                 distinct = len(set(values)) == length
                 if (case.unique and not distinct) or (case.has_duplicates and distinct):
                     continue
                 if all(self._satisfies(values, constraint) for constraint in case.contains):
                     out.append((ARRAY, values))
+            spend_work(CANDIDATE * (candidates - before), "values that are listed")
+            if candidates > MOST_CANDIDATES:
+                return None
         return out
 
     def _satisfies(self, values: tuple[Constant, ...], constraint: ContainsConstraint) -> bool:
