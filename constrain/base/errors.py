@@ -152,9 +152,12 @@ class LimitError(ConstrainError):
     ----------
     is_of_source : bool
         Whether constructing the source, or beginning a text of it, exceeded it, so that an equal source always will.
+    shortest : tuple of (int, int, bytes), or None
+        Where a number of tokens is too small: it, the tokens of the shortest text, and that text.
     """
 
     is_of_source = False
+    shortest: tuple[int, int, bytes] | None = None
 
     def restate(self) -> LimitError:
         """Return an error that says the same, to be kept or raised once more.

@@ -6,53 +6,34 @@ from typing import Any
 
 from ..base.errors import LimitError, VocabularyError
 
-__all__ = ["LengthLimitError", "explain_short_limit", "make_limit_error"]
+__all__ = ["blame_context", "explain_short_limit", "make_limit_error"]
 
 
-class LengthLimitError(LimitError):
-    """A limit is below the tokens of the shortest text.
-
-    Attributes
-    ----------
-    limit, least : int
-        The limit, and the tokens of that text, its end token included.
-    data : bytes
-        The text.
-    """
-
-    limit: int
-    least: int
-    data: bytes
-
-    def rename(self, name: str) -> LengthLimitError:
-        """Return the error with another name of the argument."""
-        return make_limit_error(self.limit, self.least, self.data, name)
-
-    def blame_context(self) -> LengthLimitError:
-        """Return the error for a limit that is what the prompt leaves of the model's context."""
-        error = LengthLimitError(
-            f"the prompt leaves {self.limit} tokens of the model's context; the shortest text found takes "
-            f"{self.least}, its end token included",
-            hint=f"Shorten the prompt. That text begins with {show_start(self.data)}.",
-        )
-        error.limit, error.least, error.data = self.limit, self.least, self.data
-        return error
-
-
-def make_limit_error(limit: int, least: int, data: bytes, name: str = "max_tokens") -> LengthLimitError:
+def make_limit_error(limit: int, least: int, data: bytes, name: str = "max_tokens") -> LimitError:
     """Return the error for a limit below the tokens of the shortest text, the end token included.
 
     name: of the argument. data: the bytes of that text.
     """
-    error = LengthLimitError(
+    error = LimitError(
         f"{name} is {limit}; the shortest text found takes {least} tokens, its end token included",
         hint=f"Give {name}={least} or more. That text begins with {show_start(data)}.",
     )
-    error.limit, error.least, error.data = limit, least, data
+    error.shortest = limit, least, data
     return error
 
 
-def explain_short_limit(constraint: Any, max_tokens: int) -> LengthLimitError | None:
+def blame_context(limit: int, least: int, data: bytes) -> LimitError:
+    """Return the error for a limit that is what the prompt leaves of the model's context; see `make_limit_error`."""
+    error = LimitError(
+        f"the prompt leaves {limit} tokens of the model's context; the shortest text found takes {least}, its end "
+        "token included",
+        hint=f"Shorten the prompt. That text begins with {show_start(data)}.",
+    )
+    error.shortest = limit, least, data
+    return error
+
+
+def explain_short_limit(constraint: Any, max_tokens: int) -> LimitError | None:
     """Return the error for a constraint whose shortest text does not fit in max_tokens; None if it fits, or is not
     known.
 
