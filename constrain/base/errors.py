@@ -166,7 +166,7 @@ class LimitError(ConstrainError):
         callers, such as the texts that a server was generating.
         """
         error = LimitError(self.cause, pointer=self.pointer, source=self.source, position=self.position, hint=self.hint)
-        error.is_of_source = self.is_of_source
+        error.is_of_source, error.shortest = self.is_of_source, self.shortest
         return error
 
 

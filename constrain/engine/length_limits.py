@@ -6,7 +6,7 @@ from typing import Any
 
 from ..base.errors import LimitError, VocabularyError
 
-__all__ = ["blame_context", "explain_short_limit", "make_limit_error"]
+__all__ = ["explain_short_limit", "make_context_error", "make_limit_error"]
 
 
 def make_limit_error(limit: int, least: int, data: bytes, name: str = "max_tokens") -> LimitError:
@@ -22,7 +22,7 @@ def make_limit_error(limit: int, least: int, data: bytes, name: str = "max_token
     return error
 
 
-def blame_context(limit: int, least: int, data: bytes) -> LimitError:
+def make_context_error(limit: int, least: int, data: bytes) -> LimitError:
     """Return the error for a limit that is what the prompt leaves of the model's context; see `make_limit_error`."""
     error = LimitError(
         f"the prompt leaves {limit} tokens of the model's context; the shortest text found takes {least}, its end "

@@ -177,9 +177,9 @@ def list_closings(t: Any, q: Any) -> Any:
         characters = before + (1 if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY else 0)
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             child, after = edges[e] >> 8, transitions[256 * state + (edges[e] & 255)] + 0
-            if after < 0:  # the closing quote, if anything
+            if after < 0:
                 continue
-            if child < main:
+            if child < main:  # after the closing quote, the main trie continues
                 if MERGED_FIRST + MERGED_W * (n_exits + 1) > end_of_temp // 2:
                     return TABLE_IS_FULL
                 k = MERGED_FIRST + MERGED_W * n_exits

@@ -17,7 +17,7 @@ from fastapi import Request
 from ..base.errors import LimitError
 from ..base.work import active_budget
 from ..decoding.events import AnswerEvent, FinishEvent, RetryEvent, StreamEvent, TextEvent
-from ..engine.length_limits import blame_context, make_limit_error
+from ..engine.length_limits import make_context_error, make_limit_error
 from ..generation.generation_result import Generation
 from ..generation.inference_engine import Engine
 from ..generation.pipeline import generate
@@ -198,7 +198,7 @@ def explain_length(call: AnswerCall) -> Iterator[None]:
         if error.shortest is None:
             raise
         if error.shortest[0] < call.options["max_tokens"]:
-            said, place, code = blame_context(*error.shortest), call.prompt_pointer, "context_length_exceeded"
+            said, place, code = make_context_error(*error.shortest), call.prompt_pointer, "context_length_exceeded"
         else:
             said, place, code = make_limit_error(*error.shortest, call.length_name), call.pointer, "limit_exceeded"
         raise RequestError(said.cause, place, hint=said.hint, code=code) from error

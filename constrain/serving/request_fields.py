@@ -139,7 +139,7 @@ SYNONYMS: dict[str, dict[str, str]] = {
     "chat": {"input": "messages", "prompt": "messages", "text": "response_format"},
     "completions": {"messages": "prompt", "input": "prompt"},
 }
-"""Members of other endpoints, with the names that what they are for has here."""
+"""What members of other endpoints are called here."""
 
 
 def check_fields(body: RequestObject, endpoint: Endpoint) -> None:
