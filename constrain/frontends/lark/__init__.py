@@ -233,23 +233,34 @@ def _build_parser(
         loaded, rows if options.lexer == "contextual" else None, always=extra_terminals, limits=options.limits
     )
     starts = lexers.starts if options.lexer == "contextual" else np.repeat(lexers.starts, len(table.action))
-    count = len(loaded.terminals)
+    written, productions = table, loaded.productions
     if lexers.fed:  # Ignored keywords that reach the parser get a terminal number of their own.
+        count = len(loaded.terminals)
         columns = [table.action[:, :count], table.action[:, list(lexers.fed)], table.action[:, count:]]
-        renamed_to = tuple(table.terminals[t] for t in lexers.fed)
-        table = replace(
+        fed_names = tuple(table.terminals[t] for t in lexers.fed)
+        written = replace(
             table,
             action=np.concatenate(columns, axis=1),
-            terminals=(*table.terminals[:count], *renamed_to, *table.terminals[count:]),
+            terminals=(*table.terminals[:count], *fed_names, *table.terminals[count:]),
         )
+        renamed = {t: count + k for k, t in enumerate(lexers.fed)}
+        productions = replace(
+            productions,
+            terminals=(*productions.terminals, *fed_names),
+            right=tuple(tuple(renamed.get(symbol, symbol) for symbol in right) for right in productions.right),
+        )
+    # Rules may use ignored terminals, but the lexer drops them: no action on them is ever taken.
     ignored = frozenset(loaded.ignored)
+    action = written.action.copy()
+    action[:, loaded.ignored] = 0
+    table = replace(written, action=action)
     if layout is None:
-        dead_ends = find_dead_ends(lexers.scanner, table, loaded.productions, starts, ignored)
+        dead_ends = find_dead_ends(lexers.scanner, table, productions, starts, ignored)
     else:  # The Indenter inserts and drops lexemes, so only the table decides what may follow.
-        dead_ends = find_table_dead_ends(table, loaded.productions)
-    parser = Parser(lexers.scanner, table, loaded.productions, starts, ignored, layout, dead_ends)
+        dead_ends = find_table_dead_ends(table, productions, ignored)
+    parser = Parser(lexers.scanner, table, productions, starts, ignored, layout, dead_ends)
     if options.conflicts == "refuse" and layout is None:
-        _refuse_lost_texts(parser, loaded, options.limits)
+        _refuse_lost_texts(replace(parser, table=written, productions=loaded.productions), loaded, options.limits)
     return parser, loaded.imports
 
 

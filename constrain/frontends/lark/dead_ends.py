@@ -39,19 +39,20 @@ def find_dead_ends(
         boundaries = LexemeBoundaries(scanner, table, scan, ignored, max_obligations=None)
         if not boundaries.is_free and lexer_forbids(table, boundaries.merged[1], MOST_STACK_STATES):
             return "lexer"
-    return find_table_dead_ends(table, productions)
+    return find_table_dead_ends(table, productions, ignored)
 
 
-def find_table_dead_ends(table: Lalr, productions: Productions) -> DeadEnds:
+def find_table_dead_ends(table: Lalr, productions: Productions, ignored: frozenset[int]) -> DeadEnds:
     """Return "table" if there may be dead stacks independently of the lexer, else "".
 
-    Epsilon cycles count as well: with them, trying reductions does not decide what a stack accepts.
+    Epsilon cycles count as well: with them, trying reductions does not decide what a stack accepts. `table` has no
+    actions on `ignored` terminals, so a rule that uses one cannot be completed, like one with an unproductive symbol.
     """
     if has_epsilon_cycle(table, productions):
         return "table"
     productive = productions.productive()
-    has_unproductive = any(~symbol not in productive for symbol in productions.reachable() if symbol < 0)
-    if not table.conflicts and not has_unproductive:
+    is_completed = all(~s in productive if s < 0 else s not in ignored for s in productions.reachable())
+    if not table.conflicts and is_completed:
         return ""
     tables = CoReachableStacks(table).tables(MOST_STACK_STATES)
     return "table" if tables is None or tables.has_dead_ends else ""

@@ -98,6 +98,9 @@ FIXED = [
     'start: (N ";")+ "b"\nN: /a+/\n%ignore "b"',
     'start: Q T "a"\nQ: ";;" | ";;;b"\nT: ";"',
     'start: x ";" | "b"\nx: "a" x | NAME\nNAME: /a+b/',
+    'start: "a" U | ";"\nU: "ab"\n%ignore U',
+    'start: x+ "b"\nx: "a" U | ";"\nU: /ab+/\n%ignore U',
+    'start: U U | N ";"\nU: "ab"\nN: /[ab]+;?/\n%ignore U',
 ]
 
 
