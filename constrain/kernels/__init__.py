@@ -6,7 +6,7 @@
     context_layout program_layout record_layout table_layout call_layout
                        the slots of a context, the instructions, the fields of every record (constants only)
     context_views      slots of a context as pointers
-    interned_names string_cursors object_states stacks unique_members unique_strings unique_objects member_guards
+    interned_names string_cursors object_states stacks unique_members unique_values value_texts member_guards
                        the parts of a configuration, interned: equal ones have equal ids
     closure string_keys sets interned_sets
                        lazy subset construction: a set of configurations and a byte give a set

@@ -5,10 +5,10 @@ bytes; a set outside of all members carries none, and is shared. The register of
 members so far: (start, end) of each in that text.
 
 A member that differs from all earlier ones needs no more checks. Otherwise the earlier members that may still be equal
-are its *candidates*. `unique_strings`, `unique_objects` or the caller (`engine.uniqueness`) answers which candidates
-remain and after which bytes some may (NEED_CANDIDATES), whether a member that ends is unique (NEED_IS_UNIQUE), and
-whether a set with candidates can still reach a unique member (NEED_CAN_DIFFER). Walks of the trie leave the text
-unknown and accept every member that ends; only where that is uncertain are tokens stepped exactly.
+are its *candidates*. `unique_values` or the caller (`engine.uniqueness`) answers which candidates remain and after
+which bytes some may (NEED_CANDIDATES), whether a member that ends is unique (NEED_IS_UNIQUE), and whether a set with
+candidates can still reach a unique member (NEED_CAN_DIFFER). Walks of the trie leave the text unknown and accept every
+member that ends; only where that is uncertain are tokens stepped exactly.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .context_views import size, view
 from .interned_names import extend_chain, request
 from .jit.compilation import inlined, kernel
 from .member_guards import add_guard, find_guard
-from .unique_objects import add_object_candidates, is_new_object
-from .unique_strings import NOT_DECIDED, add_candidates, is_new_string, may_answer, measure_string
+from .unique_values import add_candidates, is_new_member
+from .value_texts import NOT_DECIDED
 
 from .context_layout import (  # isort: skip
     BUFFER, CANDIDATES, CUT, FULL, GUARDS, HEAD, NAMES, NEED_CANDIDATES, NEED_IS_UNIQUE, TEXT, UNSURE,
@@ -94,9 +94,7 @@ def end_member(c: Any, register: Any) -> Any:
     if members != NO_MEMBERS and head[CANDIDATES] != NO_CANDIDATES:
         k = find_guard(c, register, text, 0)
         if k < 0:
-            is_new = is_new_string(c, register, text)
-            if is_new == NOT_DECIDED:
-                is_new = is_new_object(c, register, text)
+            is_new = is_new_member(c, register, text)
             if is_new == -1:
                 return -1
             k = add_guard(c, register, text, 0, is_new) if is_new >= 0 else request(c, NEED_IS_UNIQUE, register)
@@ -128,15 +126,12 @@ def write_text_to_buffer(c: Any, start: Any, end: Any) -> Any:
 @kernel("int64(int64)")
 def find_candidates(c: Any) -> Any:
     """Return the record of GUARDS with the remaining candidates of the member being written, or -1."""
-    head, names = view(c, HEAD), view(c, NAMES)
+    head = view(c, HEAD)
     chain, text = head[CANDIDATES] + 0, head[TEXT] + 0
     k = find_guard(c, chain, text, 0)
     if k >= 0:
         return k
-    start = names[NAME_W * names[NAME_W * chain + NAME_VALUE] + NAME_VALUE]
-    if measure_string(c, start, text) >= 0 and may_answer(c, chain):
-        return add_candidates(c, chain, text)
-    k = add_object_candidates(c, chain, text)
+    k = add_candidates(c, chain, text)
     return k if k != NOT_DECIDED else request(c, NEED_CANDIDATES, chain)
 
 

@@ -118,9 +118,9 @@ def test_a_member_begins(kind: int, text: bytes | None, endless: bool, watched: 
 def test_a_member_ends(kind: int, is_open: bool, is_watched: bool, answer: int | None) -> None:
     """It joins the list unless one there equals it, which only a watched one can, and which the caller says."""
     context = Context(SMALL)
-    one = chained(context, at.SPELLED, b"12")
+    one = chained(context, at.SPELLED, rb'"\n"')
     members = kind if kind in (EMPTY, UNKNOWN) else chained(context, EMPTY, [at.SPELLED, one])
-    register, text = chained(context, members, [at.SPELLED]), chained(context, at.SPELLED, b"ab")
+    register, text = chained(context, members, [at.SPELLED]), chained(context, at.SPELLED, rb'"\t"')
     watch = chained(context, at.NO_CANDIDATES, [register]) if is_watched else at.NO_CANDIDATES
     if answer is not None:
         context.run(add_guard, register, text, 0, answer)
