@@ -386,6 +386,7 @@ def test_learned_populations_spread_less_than_flat_ones(name: str) -> None:
     assert spreads[0] < 0.7 * spreads[1]
 
 
+@pytest.mark.slow
 def test_values_of_a_regular_language_and_a_markov_model_become_exact() -> None:
     """One letter a token, and tokens are not scarce, so (slot, last token) is all that matters: all weights agree."""
     case = replace(regular("loop", TWO, "(a|ba)*b", 60, seed=3), max_tokens=60)
