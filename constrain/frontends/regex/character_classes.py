@@ -5,9 +5,9 @@ from __future__ import annotations
 import unicodedata
 
 from ...automata.dfa import LAST
-from ...base.errors import RegexError
+from ...base.errors import RegexError, UnsupportedError
 from .charset import CharSet, charset_of, charset_range, complement_charset, unite_charsets
-from .unicode_properties import Dialect, Folding, class_escape, close_over_case, property_set
+from .unicode_properties import Dialect, Folding, class_escape, close_over_case, is_uncovered, property_set
 
 __all__ = ["EscapeParser"]
 
@@ -18,6 +18,11 @@ ECMA_HINTS = {
     "A": "ECMA-262 has no \\A: use ^.", "Z": "ECMA-262 has no \\Z: use $.", "z": "ECMA-262 has no \\z: use $.",
     "h": "ECMA-262 has no \\h: use [ \\t].", "Q": "ECMA-262 has no \\Q: escape each character.",
 }  # fmt: skip
+
+KNOWN_PROPERTIES = (
+    "Known are general categories (\\p{Lu}), common scripts (\\p{Script=Greek}), Alphabetic, Lowercase, Uppercase, "
+    "White_Space, ASCII, Hex_Digit, ID_Start, ID_Continue and those of emoji."
+)
 
 
 class EscapeParser:
@@ -154,12 +159,12 @@ class EscapeParser:
             raise self.wrong("\\p needs a property in braces, as in \\p{L}", position - 1)
         name = self.source[position + 2 : end]
         charset = property_set(name)
-        if charset is None:
-            raise self.wrong(
-                f"the character property {name!r} is not known here",
-                position - 1,
-                "Known are general categories (\\p{Lu}), the scripts most in use (\\p{Script=Greek}) and Alphabetic.",
+        if charset is None and is_uncovered(name):
+            raise UnsupportedError(
+                f"\\p{{{name}}} is not supported", source=self.source, position=position - 1, hint=KNOWN_PROPERTIES
             )
+        if charset is None:
+            raise self.wrong(f"there is no character property {name!r}", position - 1, KNOWN_PROPERTIES)
         return (complement_charset(charset) if self.source[position] == "P" else charset), end + 1
 
     # ---- brackets -----------------------------------------------------------------------------------------------

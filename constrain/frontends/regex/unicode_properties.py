@@ -25,7 +25,7 @@ from .charset import (
 )
 from .unicode_scripts import PROPERTIES, SCRIPT_NAMES, SCRIPTS
 
-__all__ = ["ASCII_WORD", "Dialect", "Folding", "class_escape", "close_over_case", "property_set"]
+__all__ = ["ASCII_WORD", "Dialect", "Folding", "class_escape", "close_over_case", "is_uncovered", "property_set"]
 
 Dialect = Literal["python", "ecma"]
 Folding = Literal["none", "ascii", "python", "ecma"]
@@ -95,6 +95,19 @@ NAMES = {
     "XIDS": "XID_Start", "XIDC": "XID_Continue",
 }  # fmt: skip
 """Short names of properties (PropertyAliases.txt)."""
+
+UNCOVERED = frozenset(
+    """
+    Bidi_Control Bidi_C Bidi_Mirrored Bidi_M Case_Ignorable CI Cased Changes_When_Casefolded CWCF
+    Changes_When_Casemapped CWCM Changes_When_Lowercased CWL Changes_When_NFKC_Casefolded CWKCF
+    Changes_When_Titlecased CWT Changes_When_Uppercased CWU Dash Default_Ignorable_Code_Point DI Deprecated Dep
+    Diacritic Dia Extender Ext Grapheme_Base Gr_Base Grapheme_Extend Gr_Ext IDS_Binary_Operator IDSB
+    IDS_Trinary_Operator IDST Ideographic Ideo Logical_Order_Exception LOE Math Noncharacter_Code_Point NChar
+    Pattern_Syntax Pat_Syn Pattern_White_Space Pat_WS Quotation_Mark QMark Radical Sentence_Terminal STerm
+    Soft_Dotted SD Terminal_Punctuation Term Unified_Ideograph UIdeo
+    """.split()
+)
+"""Properties of ECMA-262 (section 22.2.1, binary Unicode properties) of which no set is known here."""
 
 NOT_XID_START = "37A E33 EB3 309B-309C FC5E-FC63 FDFA-FDFB FE70 FE72 FE74 FE76 FE78 FE7A FE7C FE7E FF9E-FF9F"
 NOT_XID_CONTINUE = "37A 309B-309C FC5E-FC63 FDFA-FDFB FE70 FE72 FE74 FE76 FE78 FE7A FE7C FE7E"
@@ -171,6 +184,17 @@ def property_set(name: str) -> CharSet | None:
     if name == "Assigned":
         return complement_charset(_category("Cn") or ())
     return _category(name) or _script(name)
+
+
+def is_uncovered(name: str) -> bool:
+    """Return whether \\p{name} may be valid in ECMA-262 though `property_set` does not know it.
+
+    Names of scripts are not told from others, since only the common ones are known.
+    """
+    key, equals, value = name.partition("=")
+    if equals:
+        return key in ("sc", "Script", "scx", "Script_Extensions") and value.isidentifier()
+    return name in UNCOVERED
 
 
 @memoize_work(1024)

@@ -280,6 +280,8 @@ def test_errors_say_where(pattern: str, dialect: Dialect, position: int, cause: 
         ("(?>a*)a", "python", 0, "atomic"),
         ("a*+a", "python", 1, "possessive"),
         ("(a)?(?(1)b|c)", "python", 4, "conditional"),
+        ("a\\p{Dash}", "ecma", 1, "\\p{Dash}"),
+        ("a\\P{scx=Greek}", "ecma", 1, "scx=Greek"),
     ],
 )
 def test_unsupported_syntax_is_refused_by_name(pattern: str, dialect: Dialect, position: int, name: str) -> None:
