@@ -175,6 +175,12 @@ This is documented, and the reason why it over-constrains some rows. Every engin
 bytes, so that tokenisation cannot hide an error. XGrammar is not strict here (undeclared keys are allowed); the others
 run with their default options.
 
+Formats are enforced as far as an automaton can decide them. Left open, so that such texts are accepted: in `regex`,
+whether the group exists that a reference names, whether two groups have one name, which character properties exist,
+and ranges in reverse order with an escape or beyond ASCII; in `hostname`, what a label after `xn--` decodes to; in
+`idn-email`, IDNA in the domain. An address literal in `email` is an IPv4 or IPv6 address as in RFC 3986, not in the
+wider spelling of RFC 5321.
+
 {summary}
 """
 
