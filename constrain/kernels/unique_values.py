@@ -228,7 +228,9 @@ def follow_container(c: Any, text: Any, text_end: Any, other: Any, other_end: An
                     return NOT_DECIDED
                 if colon == OPEN:
                     return add_names(c, text, i, text_end, other, other_end)
-                value = find_member(c, other, other_end, i, colon)
+                value = item + colon - i + 1  # most often, members have the same order
+                if has_prefix(c, i, colon, item, other_end) == 0 or buffer[value - 1] != COLON:
+                    value = find_member(c, other, other_end, i, colon)
                 if value == 0:
                     return DIFFERS
                 if colon == text_end:
