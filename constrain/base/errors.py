@@ -154,9 +154,11 @@ class LimitError(ConstrainError):
         Whether constructing the source, or beginning a text of it, exceeded it, so that an equal source always will.
     shortest : tuple of (int, int, bytes), or None
         Where a number of tokens is too small: it, the tokens of the shortest text, and that text.
+    is_of_context : bool
+        Whether that number is what the prompt leaves of the model's context.
     """
 
-    is_of_source = False
+    is_of_source = is_of_context = False
     shortest: tuple[int, int, bytes] | None = None
 
     def restate(self) -> LimitError:
@@ -166,7 +168,8 @@ class LimitError(ConstrainError):
         callers, such as the texts that a server was generating.
         """
         error = LimitError(self.cause, pointer=self.pointer, source=self.source, position=self.position, hint=self.hint)
-        error.is_of_source, error.shortest = self.is_of_source, self.shortest
+        error.is_of_source, error.is_of_context = self.is_of_source, self.is_of_context
+        error.shortest = self.shortest
         return error
 
 

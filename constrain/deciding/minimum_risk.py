@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import LimitError
+from ..engine.length_limits import explain_short_limit
 from ..sampling import LanguageModel, draw
 from ..sampling.checkers import BothCheckers
 from ..sampling.core.numeric_functions import compute_number
@@ -63,7 +64,7 @@ def decide_by_risk(
     checker = constraint.second if isinstance(constraint, BothCheckers) else None
     drawn = draw(lm, first, sampler=options.sampler, n=options.samples, rng=rng, max_tokens=max_tokens, checker=checker)
     if not len(drawn):
-        raise LimitError(
+        raise explain_short_limit(first, max_tokens) or LimitError(
             f"none of {options.samples} draws ended within {max_tokens} tokens",
             hint="Raise max_tokens or samples, or give MinimumBayesRisk(sampler=...).",
         )

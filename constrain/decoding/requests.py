@@ -53,6 +53,8 @@ class GenerationRequest:
         Called when each sample has ended.
     prefix : bytes
         The bytes with which the texts of the constraint begin because of token healing; they are not in the outcome.
+    positions_left : int or None
+        The number of tokens that the prompt leaves of the model's context; None if it is not limited.
     draft_source : callable
         Makes the `DraftSource` of each sample; by default the forced tokens of the constraint.
     check : TokenCheck, optional
@@ -70,3 +72,4 @@ class GenerationRequest:
     prefix: bytes = field(default=b"", kw_only=True)
     draft_source: Callable[[], DraftSource] = ForcedDrafts
     check: TokenCheck | None = field(default=None, kw_only=True)
+    positions_left: int | None = field(default=None, kw_only=True)

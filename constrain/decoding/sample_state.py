@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.errors import ConstrainError, LimitError
+from ..engine.length_limits import name_full_context
 from ..sampling.core.masked_sampling import Pick
 from ..sampling.core.results import log_sum
 from ..sampling.core.token_masses import allowed_tokens, mask_of
@@ -80,7 +81,8 @@ class SampleState:
         self.start_ns = perf_counter_ns()
         self.ends = request.vocabulary.eos_ids
         self.matcher: Matcher | None = None if request.constraint is None else request.constraint.matcher()
-        self.closing = None if self.matcher is None else Closing(request.vocabulary, self.matcher, request.max_tokens)
+        with name_full_context(request.positions_left):
+            self.closing = Closing(request.vocabulary, self.matcher, request.max_tokens) if self.matcher else None
         self.checked = self.begin_check()
         self.source = request.draft_source()
         self.is_adjusted = not request.choice.adjustment.is_empty

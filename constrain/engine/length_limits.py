@@ -1,12 +1,16 @@
-"""Errors for a max_tokens within which no text of a constraint ends: how many tokens the shortest text takes."""
+"""Errors for a max_tokens within which no text of a constraint ends: how many tokens the shortest text takes, and
+whether the model's context is what has no room for them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..base.errors import LimitError, VocabularyError
 
-__all__ = ["explain_short_limit", "make_context_error", "make_limit_error"]
+__all__ = ["explain_short_limit", "make_context_error", "make_limit_error", "name_full_context"]
 
 
 def make_limit_error(limit: int, least: int, data: bytes, name: str = "max_tokens") -> LimitError:
@@ -29,8 +33,22 @@ def make_context_error(limit: int, least: int, data: bytes) -> LimitError:
         "token included",
         hint=f"Shorten the prompt. That text begins with {show_start(data)}.",
     )
-    error.shortest = limit, least, data
+    error.shortest, error.is_of_context = (limit, least, data), True
     return error
+
+
+@contextmanager
+def name_full_context(positions_left: int | None) -> Iterator[None]:
+    """Raise the error of `make_context_error` in place of that of `make_limit_error` where no max_tokens would help.
+
+    positions_left: the number of tokens that the prompt leaves of the model's context; None if it is not limited.
+    """
+    try:
+        yield
+    except LimitError as error:
+        if error.shortest is None or positions_left is None or error.shortest[1] <= positions_left:
+            raise
+        raise make_context_error(positions_left, *error.shortest[1:]) from None
 
 
 def explain_short_limit(constraint: Any, max_tokens: int) -> LimitError | None:

@@ -30,7 +30,7 @@ from .drawn_texts import DrawnTexts
 from .generation_arguments import Check, ConstraintRequest, check_arguments, check_types, read_iterator
 from .generation_result import weigh_outcomes
 from .healed_prompts import check_healing, heal_request
-from .masked_batches import BatchPrompt
+from .masked_batches import BatchPrompt, EncodedPrompt
 from .model_preparation import PreparedPrompt, PromptOptions, compile_request, prepare_prompt
 from .prompt_composition import PromptTemplate
 from .prompt_lists import Prompts, is_constraint_list, is_prompt_list, pair_prompts
@@ -197,7 +197,7 @@ def prepare_call(
         times.append((perf_counter_ns() - start) / 1e3)
         prepared = prepare_prompt(loaded, prompt, request, prompting)
         encode = PromptEncoder(prepared, runner, max_tokens)
-        ids, most = encode(())
+        ids, most, positions_left = encode(())
         if heal != "none":
             ids, constraint, prefix = heal_request(vocabulary, ids, constraint, limits)
             prepared = replace(prepared, prompt=ids)
@@ -209,7 +209,7 @@ def prepare_call(
                 ids, constraint, most, source, request=request, check=None if checks is not None else check,
                 token_check=None if checks is None else checks.make_check(len(prefix)), retries=retries,
                 prompt_after=None if retry_prompt is None else encode, prefix=prefix, captures=captures, drafts=drafts,
-                source=source_of_texts,
+                source=source_of_texts, positions_left=positions_left,
             )
         )  # fmt: skip
     return EngineCall(vocabulary, texts, times, choice, n, is_list, errors, search)
@@ -223,18 +223,13 @@ class PromptEncoder:
     runner: ModelRunner
     max_tokens: int
 
-    def __call__(self, refusals: tuple[Refusal, ...]) -> tuple[Sequence[int], int]:
-        """Return the token ids, and the number of tokens that a text after them may have."""
+    def __call__(self, refusals: tuple[Refusal, ...]) -> EncodedPrompt:
+        """Return the prompt. Raise LimitError if the model has no positions for a text after it."""
         ids = self.prepared.encode(refusals)
-        return ids, limit_length(self.runner, ids, self.max_tokens)
-
-
-def limit_length(runner: ModelRunner, prompt: Sequence[int], max_tokens: int) -> int:
-    """Return max_tokens, lowered to what the model has positions for. Raise LimitError if it has none."""
-    left = runner.count_positions_left(prompt)
-    if left is not None and left < 1:
-        raise LimitError("the prompt fills all the positions that the model has", hint="Shorten the prompt.")
-    return max_tokens if left is None else min(left, max_tokens)
+        left = self.runner.count_positions_left(ids)
+        if left is not None and left < 1:
+            raise LimitError("the prompt fills all the positions that the model has", hint="Shorten the prompt.")
+        return EncodedPrompt(ids, self.max_tokens if left is None else min(left, self.max_tokens), left)
 
 
 def make_seeds(seed: int | Sequence[int | None] | None, count: int) -> list[np.random.SeedSequence]:

@@ -16,7 +16,7 @@ from ..decoding.model_runner import ModelRunner
 from ..decoding.outcomes import Outcome, Piece, Stats
 from ..decoding.scheduler import Scheduler
 from ..engine.constraint import Constraint
-from ..engine.length_limits import explain_short_limit
+from ..engine.length_limits import explain_short_limit, name_full_context
 from ..sampling import SAMPLERS, Checker, Draws, LanguageModel, add_post_filter, draw
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
 from ..sampling.sampling_target import MODEL_TARGET
@@ -129,7 +129,8 @@ def make_sampler_draw(
     def draw_texts(lm: LanguageModel, n: int) -> tuple[list[Outcome], int]:
         most = limit_tokens(lm, max_tokens)
         too_few = partial(explain_short_limit, constraint, most)
-        return repeat_until_ended(attempt, lm, n, most, refuser, too_few, explain_exclusions)
+        with name_full_context(getattr(lm, "max_new_tokens", None)):
+            return repeat_until_ended(attempt, lm, n, most, refuser, too_few, explain_exclusions)
 
     return draw_texts
 

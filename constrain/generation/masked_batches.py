@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +28,16 @@ from .drawn_texts import DrawnTexts, WantedText, take_outcome
 from .generation_arguments import Check, ConstraintRequest
 from .refused_texts import accept_text
 
-__all__ = ["ATTEMPTS", "BatchDrawing", "BatchPart", "BatchPrompt", "PromptDrawing", "TextListener", "spawn_generators"]
+__all__ = [
+    "ATTEMPTS",
+    "BatchDrawing",
+    "BatchPart",
+    "BatchPrompt",
+    "EncodedPrompt",
+    "PromptDrawing",
+    "TextListener",
+    "spawn_generators",
+]
 
 ATTEMPTS = 64
 """Maximum number of unfinished texts per requested text before `generate` gives up."""
@@ -42,6 +52,16 @@ TextListener = Callable[[Piece], None]
 """Called with each Piece of the texts, in the thread that steps the scheduler."""
 
 
+class EncodedPrompt(NamedTuple):
+    """A prompt as token ids. max_tokens: most tokens of a text after it. positions_left: as that of
+    `GenerationRequest`.
+    """
+
+    ids: Sequence[int]
+    max_tokens: int
+    positions_left: int | None
+
+
 @dataclass(frozen=True)
 class BatchPrompt:
     """One prompt of a batch: its token ids, its constraint (None: unconstrained), and the source of its seeds.
@@ -49,7 +69,8 @@ class BatchPrompt:
     request, check, retries: what makes a value of a text, what else it must satisfy, and how often it is drawn again if
     it does not. token_check: what its tokens must pass while it is drawn. prompt_after: the prompt after refusals, if
     it is to contain them. prefix: as that of `GenerationRequest`. captures: finds the captures of a text. drafts: how
-    its texts are drafted. source: where its texts come from, for `Generation.explain`.
+    its texts are drafted. source: where its texts come from, for `Generation.explain`. positions_left: as that of
+    `GenerationRequest`.
     """
 
     prompt: Sequence[int]
@@ -60,11 +81,12 @@ class BatchPrompt:
     check: Check | None = field(default=None, kw_only=True)
     token_check: TokenCheck | None = field(default=None, kw_only=True)
     retries: int = field(default=0, kw_only=True)
-    prompt_after: Callable[[tuple[Refusal, ...]], tuple[Sequence[int], int]] | None = field(default=None, kw_only=True)
+    prompt_after: Callable[[tuple[Refusal, ...]], EncodedPrompt] | None = field(default=None, kw_only=True)
     prefix: bytes = field(default=b"", kw_only=True)
     captures: CaptureProgram | None = field(default=None, kw_only=True)
     drafts: DraftPlan = field(default=FORCED_TEXT, kw_only=True)
     source: AnswerSource | None = field(default=None, kw_only=True)
+    positions_left: int | None = field(default=None, kw_only=True)
 
     def avoid_prefixes(self, dead: set[tuple[int, ...]]) -> TokenCheck | None:
         """Return the check of its tokens, which also rejects those that lead to dead prefixes."""
@@ -118,20 +140,21 @@ class PromptDrawing:
         missing, prompt = self.texts.list_missing(), self.prompt
         alone = [one for one in missing if prompt.prompt_after is not None and self.texts.wanted[one].refusals]
         together = [one for one in missing if one not in alone]
-        parts = [self.make_part(together, prompt.prompt, prompt.max_tokens)] if together else []
+        known = EncodedPrompt(prompt.prompt, prompt.max_tokens, prompt.positions_left)
+        parts = [self.make_part(together, known)] if together else []
         for one in alone:
             assert prompt.prompt_after is not None
-            parts.append(self.make_part([one], *prompt.prompt_after(self.texts.wanted[one].refusals)))
+            parts.append(self.make_part([one], prompt.prompt_after(self.texts.wanted[one].refusals)))
         return parts
 
-    def make_part(self, texts: Sequence[int], ids: Sequence[int], max_tokens: int) -> BatchPart:
-        """Return the request that draws texts after the prompt `ids`."""
-        prompt = self.prompt
+    def make_part(self, texts: Sequence[int], encoded: EncodedPrompt) -> BatchPart:
+        """Return the request that draws texts after a prompt."""
+        prompt, (ids, max_tokens, positions_left) = self.prompt, encoded
         request = GenerationRequest(
             self.vocabulary, [next(self.generators) for _ in texts], ids, prompt.constraint, max_tokens, self.choice,
             None if self.listener is None else self.bind_listener(self.listener, texts),
             draft_source=prompt.start_drafts(ids, self.choice), prefix=prompt.prefix,
-            check=prompt.avoid_prefixes(self.texts.dead),
+            check=prompt.avoid_prefixes(self.texts.dead), positions_left=positions_left,
         )  # fmt: skip
         return BatchPart(texts, request)
 

@@ -14,6 +14,7 @@ from ..deciding import decide_answers
 from ..decoding.logit_adjustment import AdjustedModel
 from ..decoding.outcomes import Outcome, Stats
 from ..engine.constraint import Constraint
+from ..engine.length_limits import name_full_context
 from ..sampling import Checker, LanguageModel
 from ..sampling.checkers import BothCheckers
 from ..sampling.post_filtering import as_checker
@@ -75,7 +76,8 @@ def search_prompt(
     adjustment, start = call.choice.adjustment, perf_counter_ns()
     lm = model if adjustment.is_empty else AdjustedModel(model, adjustment, prompt.prompt)
     assert call.search is not None
-    found = run_search(lm, checked, call.search, call.count, prompt.seed, prompt.max_tokens)
+    with name_full_context(prompt.positions_left):
+        found = run_search(lm, checked, call.search, call.count, prompt.seed, prompt.max_tokens)
     total_us = (perf_counter_ns() - start) / 1e3
     generations = []
     for answer in found:

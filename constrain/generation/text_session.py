@@ -38,6 +38,7 @@ from ..base.options import Limits, Style
 from ..captures.capture_search import show_tokens
 from ..decoding.field_writing import WrittenField, build_field_constraint, write_field
 from ..decoding.prompt_healing import heal_prompt, retokenize_border
+from ..engine.length_limits import name_full_context
 from ..sampling import LanguageModel
 from ..vocabulary.vocabulary import Vocabulary
 from .captured_values import build_request_program, capture_bytes
@@ -265,10 +266,12 @@ class Session:
         program = build_request_program(request, self.vocabulary, limits)
         self._append_rest()
         healed = heal_prompt(self.vocabulary, self._tokens)
-        field = write_field(
-            self.lm, build_field_constraint(constraint, healed.prefix, stop), list(healed.kept), rng=self.rng,
-            max_tokens=self._limit_tokens(len(healed.kept), max_tokens), proposal=proposal,
-        )  # fmt: skip
+        left = self._count_positions_left(len(healed.kept))
+        with name_full_context(None if left is None else left + 1):  # the limit of the error counts an end token
+            field = write_field(
+                self.lm, build_field_constraint(constraint, healed.prefix, stop), list(healed.kept), rng=self.rng,
+                max_tokens=self._limit_tokens(left, max_tokens), proposal=proposal,
+            )  # fmt: skip
         text = show_tokens(self.vocabulary, field.data).decode("utf-8", "replace")
         try:
             value = request.value(text)
@@ -345,12 +348,16 @@ class Session:
         self._fixed, self._rest = 0, field.rest
         self._written += field.data
 
-    def _limit_tokens(self, used: int, max_tokens: int | None) -> int:
-        """Return the most tokens of a field after `used` tokens. Raise LimitError if the model has no position left."""
-        most = self.max_tokens if max_tokens is None else check_max_tokens(max_tokens)
+    def _count_positions_left(self, used: int) -> int | None:
+        """Return the most tokens of a field after `used` tokens in the model's context; None if it is not limited."""
         positions: int | None = getattr(self.lm, "max_new_tokens", None)
-        if positions is not None and positions - used < most:
-            most = positions - used
+        return None if positions is None else positions - used
+
+    def _limit_tokens(self, left: int | None, max_tokens: int | None) -> int:
+        """Return the most tokens of a field. Raise LimitError if the model has no position left."""
+        most = self.max_tokens if max_tokens is None else check_max_tokens(max_tokens)
+        if left is not None and left < most:
+            most = left
         if most < 1:
             raise LimitError("the text fills all the positions that the model has", hint="Shorten the prompt.")
         return most

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..base.cached_property import cached_property
 from ..base.errors import LimitError, check_count
 from ..engine.constraint import Constraint
+from ..engine.length_limits import explain_short_limit
 from ..sampling.checkers import Checker, CheckerPosition
 from ..sampling.core.language_model import LanguageModel, check_mass, rows_after
 from ..sampling.core.results import log_sum
@@ -205,13 +206,8 @@ class SearchSpace:
 
     def nothing_found(self) -> LimitError:
         """Return the error for a search without answers."""
-        matcher = self.constraint.matcher()
-        least = ""
-        if hasattr(matcher, "shortest_completion"):
-            data = matcher.shortest_completion(None)
-            least = "" if data is None else f"; the shortest text found has {len(data)} bytes"
-        return LimitError(
-            f"no text of at most {self.max_tokens} tokens was found that satisfies the constraint{least}",
+        return explain_short_limit(self.constraint, self.max_tokens) or LimitError(
+            f"no text of at most {self.max_tokens} tokens was found that satisfies the constraint",
             hint="Raise max_tokens, or the width of the search.",
         )
 

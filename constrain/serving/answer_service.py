@@ -197,7 +197,7 @@ def explain_length(call: AnswerCall) -> Iterator[None]:
     except LimitError as error:
         if error.shortest is None:
             raise
-        if error.shortest[0] < call.options["max_tokens"]:
+        if error.is_of_context:
             said, place, code = make_context_error(*error.shortest), call.prompt_pointer, "context_length_exceeded"
         else:
             said, place, code = make_limit_error(*error.shortest, call.length_name), call.pointer, "limit_exceeded"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from constrain import Vocabulary, compile, generate, sampling
+from constrain import BeamSearch, Vocabulary, compile, generate, sampling
 from constrain.base.errors import ConstrainError, LimitError, UnsupportedError
 from constrain.generation import refusal_counts
 from constrain.generation.finished_texts import ATTEMPTS, make_sampler_draw, select_sampler
@@ -253,6 +253,31 @@ def test_every_sampler_says_how_many_tokens_are_needed(sampler: str, regex: str)
     with pytest.raises(LimitError) as error:
         generate(LM, regex=regex, tokenizer=TWO, max_tokens=6, seed=1, sampler=sampler)
     assert str(error.value) == str(masked.value)
+
+
+class ShortContext(ChainModel):
+    """A model whose prompt leaves 8 tokens of its context."""
+
+    max_new_tokens = 8
+
+
+@pytest.mark.parametrize("max_tokens", [5, 512])
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"sampler": name} for name in ("masked", "exact", "without_replacement", "smc", "pimh", "asap", "awrs")),
+        {"search": BeamSearch(width=2)},
+        {"decide": "mbr"},
+    ],
+    ids=str,
+)
+def test_a_full_context_is_not_blamed_on_max_tokens(options: dict[str, Any], max_tokens: int) -> None:
+    """No max_tokens would help."""
+    with pytest.raises(LimitError, match=r"the prompt leaves 8 tokens of the model's context; .* takes 14") as error:
+        generate(ShortContext(LM.logs, LM.order), regex="ab{12}", tokenizer=TWO, max_tokens=max_tokens, **options)
+    assert "max_tokens" not in str(error.value) and error.value.is_of_context
+    with pytest.raises(LimitError, match="max_tokens is 5; the shortest text found takes 7"):
+        generate(ShortContext(LM.logs, LM.order), regex="ab{5}", tokenizer=TWO, max_tokens=5, **options)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -183,6 +183,14 @@ def test_positions_of_the_model_are_not_exceeded() -> None:
         s.write(regex="c")
 
 
+def test_a_full_context_is_not_blamed_on_max_tokens() -> None:
+    s = constrain.session(model_factory.made("gpt2"), [5] * 505, seed=0)  # 512 positions
+    with pytest.raises(LimitError, match="the prompt leaves 9 tokens of the model's context"):
+        s.write(regex="[ab]{300}")
+    with pytest.raises(LimitError, match="max_tokens"):
+        s.write(regex="[ab]{5}", max_tokens=2)
+
+
 def test_wrong_calls() -> None:
     s = Session(TableModel(257, 0), BYTES)
     with pytest.raises(ConstrainError, match="exactly one"):

@@ -101,7 +101,7 @@ def test_each_step_is_one_call_of_the_model() -> None:
 
 def test_a_language_without_texts_in_time_is_a_limit_error() -> None:
     case = empty()
-    with pytest.raises(LimitError, match="no text of at most 5 tokens"):
+    with pytest.raises(LimitError, match="max_tokens is 5; the shortest text found takes 7 tokens"):
         beam_search(case.lm, case.constraint, max_tokens=case.max_tokens)
 
 

@@ -121,5 +121,5 @@ def test_a_checker_is_asked_in_order_of_probability() -> None:
 
 def test_no_text_in_time_is_a_limit_error() -> None:
     case = empty()
-    with pytest.raises(LimitError, match="no text of at most"):
+    with pytest.raises(LimitError, match="max_tokens is 5; the shortest text found takes 7"):
         best_first_search(case.lm, case.constraint, max_tokens=case.max_tokens)

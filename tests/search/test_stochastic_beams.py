@@ -191,7 +191,7 @@ def test_calls_that_are_used_up_leave_fewer_texts() -> None:
 
 def test_what_cannot_be_done_is_refused() -> None:
     case, rng = empty(), np.random.default_rng(0)
-    with pytest.raises(LimitError, match="no text"):
+    with pytest.raises(LimitError, match="the shortest text found takes 7"):
         stochastic_beam_search(case.lm, case.constraint, n=2, rng=rng, max_tokens=case.max_tokens)
     with pytest.raises(UnsupportedError, match="masks"):
         stochastic_beam_search(case.lm, ValidatorChecker(LETTERS), n=2, rng=rng, max_tokens=5)
