@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from functools import cache
 from os import PathLike, fspath
 from os.path import abspath
@@ -21,9 +22,15 @@ __all__ = [
     "plain_schema_grammar",
     "regex_grammar",
     "schema_grammar",
+    "schema_receiver",
     "texts_with",
     "warn_of_schema",
 ]
+
+schema_receiver: ContextVar[Callable[[tuple[str, ...]], None] | None] = ContextVar(
+    "constrain_schema_warnings", default=None
+)
+"""What receives the messages about schemas in place of `warnings`, whose filters belong to all threads; None for it."""
 
 
 def texts_with(text: str) -> Dfa:
@@ -84,8 +91,11 @@ def find_schema_warnings(document: Any, references: References, style: Style, li
 
 
 def warn_of_schema(messages: tuple[str, ...]) -> None:
-    """Issue a SchemaWarning for each message."""
-    if messages:
+    """Issue a SchemaWarning for each message, or pass them to `schema_receiver`."""
+    receive = schema_receiver.get() if messages else None
+    if receive is not None:
+        receive(messages)
+    elif messages:
         from ..frontends.json_schema.reports.schema_warnings import warn_of_schema as warn
 
         warn(messages)

@@ -21,6 +21,7 @@ from ..forms import Form, gbnf, grammar, json_schema, literal, regex
 from ..forms.form import Either
 from .request_errors import RequestError, locate_errors
 from .request_objects import RequestObject
+from .schema_notes import note_schema_warnings
 
 __all__ = ["ANSWER_READERS", "AnswerFormat", "read_answer_format"]
 
@@ -64,7 +65,8 @@ class AnswerFormat:
         """Return the constraint as a Form."""
         [(name, value)] = self.constraint.items()
         if name == "schema":
-            return json_schema(value, style=self.style)
+            with note_schema_warnings(self.pointer):
+                return json_schema(value, style=self.style)
         if name == "choices":
             return either_text(value)
         return regex(value) if name == "regex" else value
@@ -136,7 +138,7 @@ def read_schema(given: RequestObject, name: str) -> Any:
 
 def read_structural_tag(source: Any, pointer: str) -> AnswerFormat:
     """Read a structural tag in either of its spellings."""
-    with locate_errors(pointer):
+    with locate_errors(pointer), note_schema_warnings(pointer):
         return AnswerFormat({"grammar": structural_tag(source)}, pointer, is_tagged=True)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ..generation.generation_result import Generation
 from .answer_call import AnswerCall
 from .answer_reader import Part
+from .schema_notes import list_schema_notes
 from .token_logprobs import TokenLogprob
 
 __all__ = ["AnswerMessage", "CallMade", "describe_call_statistics", "describe_text", "find_ending", "fold_parts"]
@@ -81,7 +82,7 @@ def describe_text(call: AnswerCall, made: Generation[Any]) -> dict[str, Any] | N
 
 def describe_call_statistics(call: AnswerCall, texts: Sequence[Generation[Any]]) -> dict[str, Any]:
     """Return the member `constrain` of an answer, which OpenAI's shape does not have: the tools that were left out, the
-    sampler and the statistics of its weights. Empty if there are none.
+    warnings about schemas, the sampler and the statistics of its weights. Empty if there are none.
     """
     extension: dict[str, Any] = {}
     if call.plan.refused:
@@ -89,6 +90,9 @@ def describe_call_statistics(call: AnswerCall, texts: Sequence[Generation[Any]])
             {"name": one.name, "message": str(one.error), "param": one.error.pointer if one.error else one.pointer}
             for one in call.plan.refused
         ]
+    notes = list_schema_notes()
+    if notes:
+        extension["warnings"] = notes
     if call.sampler is not None and texts:
         stats = texts[0].stats
         extension["sampler"], extension["weights"] = (

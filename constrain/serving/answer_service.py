@@ -30,6 +30,7 @@ from .paced_budget import PacedBudget
 from .request_body import parse_body, receive_body
 from .request_errors import RequestError, locate_errors
 from .request_objects import RequestObject
+from .schema_notes import begin_schema_notes, note_schema_warnings
 from .server_settings import ServerSettings
 from .token_logprobs import LogprobReader, TokenLogprob
 
@@ -79,7 +80,7 @@ class AnswerService:
                 budget.take_turn(len(data) // BYTES_A_UNIT)
             return read(self.parse(request, data), self)
 
-        with self.operations.count_reading():
+        with self.operations.count_reading(), note_schema_warnings(""):
             return await asyncio.to_thread(read_in_turn)
 
     def parse(self, request: Request, data: bytes) -> RequestObject:
@@ -111,6 +112,7 @@ class AnswerService:
         """
         if call.sampler is not None:
             return await self.sample(call)
+        begin_schema_notes(call.pointer)
         with locate_errors(call.pointer), explain_length(call), self.operations.admit(call) as (options, meter):
             texts = list(await self.engine.agenerate(call.prompt, n=call.count, **options))
             meter.count_texts(texts)
@@ -123,6 +125,7 @@ class AnswerService:
                 "a sampler corrects the distribution of constrained answers, and this one is not constrained",
                 "/sampler", code="contradiction",
             )  # fmt: skip
+        begin_schema_notes(call.pointer)
         with locate_errors("/sampler"), explain_length(call), self.operations.admit(call) as (options, meter):
             options.pop("draft", None)  # only the Engine drafts
             options |= {**call.sampler_options, "sampler": call.sampler, "n": call.count}
@@ -149,6 +152,7 @@ class AnswerService:
                 yield TextEvent(0, number, made.text, made.tokens)
                 yield FinishEvent(0, number, made)
             return
+        begin_schema_notes(call.pointer)
         with locate_errors(call.pointer), explain_length(call), self.operations.admit(call) as (options, meter):
             stream = cast(AsyncGenerator[StreamEvent, None], self.engine.stream(call.prompt, n=call.count, **options))
             async with aclosing(stream) as events:

@@ -42,7 +42,7 @@ class CompletionShape:
         self.head = {
             "id": f"cmpl-{uuid4().hex}", "object": "text_completion", "created": int(time.time()), "model": model
         }  # fmt: skip
-        self.shows_usage = False
+        self.shows_usage = self.is_begun = False
         self.written = 0
 
     def describe_choice(
@@ -69,8 +69,11 @@ class CompletionShape:
         return describe_usage(sum(len(call.prompt) for call in self.calls), self.written)
 
     def make_chunk(self, choices: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-        """Return a chunk of a stream."""
-        return {**self.head, "choices": choices, **({"usage": None} if self.shows_usage else {}), **more}
+        """Return a chunk of a stream. The first one has the extensions of the whole answer."""
+        extension = {} if self.is_begun else describe_call_statistics(self.calls[0], ())
+        self.is_begun = True
+        shown = {**({"usage": None} if self.shows_usage else {}), **({"constrain": extension} if extension else {})}
+        return {**self.head, "choices": choices, **shown, **more}
 
 
 def build_completion_router() -> APIRouter:

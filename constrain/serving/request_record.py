@@ -3,7 +3,7 @@
     record = current_record()        # of the request whose task this is; None outside of one
 
 Endpoints add the facts (`constraint`, `prompt_tokens`, ...), the operations layer adds the rest. A record holds no
-prompt, no schema and no text.
+prompt, no schema and no text, but for the warnings about schemas, which are not logged.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class RequestRecord:
         Tokens of the prompt, tokens of all texts, and texts that ended.
     constraint : str
         Kind and digest of the constraint, such as schema:5f2b…; "" for none.
+    schema_notes : list of (str, str)
+        Warnings about the schemas: the place in the request, and the message.
     """
 
     id: str
@@ -55,6 +57,7 @@ class RequestRecord:
     generated_tokens: int = 0
     texts: int = 0
     constraint: str = ""
+    schema_notes: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def elapsed(self) -> float:

@@ -21,6 +21,7 @@ from ..forms import Form, grammar, json_schema, regex
 from ..vocabulary.vocabulary import Vocabulary
 from .request_errors import RequestError, as_request_error, locate_errors
 from .request_objects import RequestObject
+from .schema_notes import note_schema_warnings
 
 __all__ = ["RequestedTool", "ToolPlan", "plan_tools"]
 
@@ -158,7 +159,8 @@ def read_custom(given: RequestObject) -> RequestedTool:
 def check_tool(one: RequestedTool, vocabulary: Vocabulary) -> RequestedTool:
     """Return a tool, with the error if what it takes cannot be enforced."""
     tool = one.tool
-    form = json_schema(dict(tool.parameters)) if isinstance(tool, Tool) else custom_input_form(tool)
+    with note_schema_warnings(one.pointer):
+        form = json_schema(dict(tool.parameters)) if isinstance(tool, Tool) else custom_input_form(tool)
     try:
         form.compile(vocabulary)
     except ConstrainError as error:

@@ -82,7 +82,7 @@ def test_the_reference_has_every_public_name_once() -> None:
     assert sorted(found) == sorted(public), set(found) ^ public
 
 
-SERVER_FIELDS = {"logprob", "log_weight", "refused_tools"}
+SERVER_FIELDS = {"logprob", "log_weight", "refused_tools", "warnings"}
 """Members of `constrain` in the answers of the server, which its page names."""
 
 
