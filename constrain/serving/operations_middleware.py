@@ -13,10 +13,12 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+
+from starlette.routing import Match
 
 from ..base.work import use_budget
 from .paced_budget import PacedBudget
@@ -74,7 +76,7 @@ class OperationsMiddleware:
                 else:
                     await exchange.refuse(*refusal, discard_seconds=self.operations.settings.body_seconds)
             finally:
-                record.endpoint = getattr(scope.get("route"), "path", "other")
+                record.endpoint = find_endpoint(scope)
                 record.status = record.status or 500
                 self.operations.finish_request(record)
 
@@ -121,6 +123,22 @@ class OperationsMiddleware:
             self.operations.tasks.discard(task)
             for one in (task, reader):
                 await cancel_task(one)
+
+
+def find_endpoint(scope: Scope) -> str:
+    """Return the path of the route of a request, or of what its route would be if it was refused before; "other" for
+    none.
+    """
+    matching = (route for route in list_routes(scope["app"].routes) if route.matches(scope)[0] is not Match.NONE)
+    route = scope.get("route") or next(matching, None)
+    return getattr(route, "path", "other")
+
+
+def list_routes(routes: Iterable[Any]) -> Iterator[Any]:
+    """Yield routes, and in place of a router that newer versions of FastAPI include as one route those that it has."""
+    for route in routes:
+        router = getattr(route, "original_router", None)
+        yield from (route,) if router is None else list_routes(router.routes)
 
 
 def find_interruption(

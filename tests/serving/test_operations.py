@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -112,6 +113,24 @@ def test_draining_refuses_new_requests(served: FastAPI) -> None:
     answer = client.get("/v1/models")
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "shutting_down")
     assert answer.headers["retry-after"] == "1"
+
+
+def test_refused_requests_are_counted_at_their_endpoints(served: FastAPI) -> None:
+    app = create_app(served.state.service.engine, ServerSettings(api_keys=("key-1234",), max_body_bytes=100))
+    client, keyed = TestClient(app), {"authorization": "Bearer key-1234"}
+    assert client.post("/v1/completions", json={}).status_code == 401
+    assert client.get("/v1/models/demo").status_code == 401
+    assert client.get("/nowhere").status_code == 401
+    assert client.get("/v1/chat/completions", headers=keyed).status_code == 405
+    assert client.post("/v1/responses", headers=keyed, json={"input": "x" * 200}).status_code == 413
+    app.state.operations.begin_drain()
+    assert client.post("/v1/chat/completions", headers=keyed, json={}).status_code == 503
+    text = app.state.operations.metrics.render().decode()
+    counted = set(re.findall(r'constrain_requests_total\{endpoint="(.*)",status="(\d+)"\} 1.0', text))
+    assert counted == {
+        ("/v1/completions", "401"), ("/v1/models/{name:path}", "401"), ("other", "401"),
+        ("/v1/chat/completions", "405"), ("/v1/responses", "413"), ("/v1/chat/completions", "503"),
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
