@@ -57,5 +57,27 @@ def test_nothing_foreign_is_read(client: TestClient, tmp_path: Path, fields: dic
 @pytest.mark.parametrize("kind", ["application/x-python-pickle", "application/octet-stream", "text/plain"])
 def test_a_pickle_is_not_json(client: TestClient, kind: str) -> None:
     answer = client.post("/v1/chat/completions", content=PICKLE.encode(), headers={"content-type": kind})
-    assert answer.status_code == 400
-    assert answer.json()["error"]["code"] == "invalid_json"
+    assert (answer.status_code, answer.json()["error"]["code"]) == (415, "invalid_content_type")
+    answer = client.post("/v1/chat/completions", content=PICKLE.encode())
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_json")
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "completions", "responses"])
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None])
+def test_what_pages_of_other_sites_may_send_is_refused(client: TestClient, path: str, kind: str | None) -> None:
+    """Requests that browsers send without asking the server first."""
+    headers = {"origin": "https://elsewhere.example"} | ({} if kind is None else {"content-type": kind})
+    body = b'{"model": "demo", "messages": [{"role": "user", "content": "x"}], "max_tokens": 1}'
+    answer = client.post(f"/v1/{path}", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (415, "invalid_content_type")
+    asked = client.options(f"/v1/{path}", headers={**headers, "access-control-request-method": "POST"})
+    assert asked.status_code == 405 and not any(name.startswith("access-control") for name in asked.headers)
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/json", "Application/JSON; charset=utf-8", "application/problem+json", None]
+)
+def test_json_is_read_by_any_of_its_types(client: TestClient, kind: str | None) -> None:
+    body = b'{"model": "demo", "prompt": "x", "max_tokens": 1}'
+    headers = {} if kind is None else {"content-type": kind, "origin": "https://elsewhere.example"}
+    assert client.post("/v1/completions", content=body, headers=headers).status_code == 200
