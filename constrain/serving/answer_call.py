@@ -84,6 +84,11 @@ class AnswerCall:
         """Whether the answer may be free text, which max_tokens cuts off rather than completes."""
         return self.wanted.has_free_text and not (self.plan.tools and self.plan.is_required)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether answers have no tokens: only the prompt is wanted."""
+        return self.options.get("max_tokens") == 0
+
     def open_reader(self) -> AnswerReader:
         """Return a reader of one text of the call."""
         marks = None if self.marks is None else (self.marks.open, self.marks.close)

@@ -17,6 +17,7 @@ from fastapi import Request
 from ..base.errors import LimitError
 from ..base.work import active_budget
 from ..decoding.events import AnswerEvent, FinishEvent, RetryEvent, StreamEvent, TextEvent
+from ..decoding.outcomes import Stats
 from ..engine.length_limits import make_context_error, make_limit_error
 from ..generation.generation_result import Generation
 from ..generation.inference_engine import Engine
@@ -112,6 +113,9 @@ class AnswerService:
         """
         if call.sampler is not None:
             return await self.sample(call)
+        if call.is_empty:
+            with self.operations.admit(call):
+                return [Generation("", "", (), 0.0, 0.0, "length", Stats()) for _ in range(call.count)]
         begin_schema_notes(call.pointer)
         with locate_errors(call.pointer), explain_length(call), self.operations.admit(call) as (options, meter):
             texts = list(await self.engine.agenerate(call.prompt, n=call.count, **options))
@@ -138,18 +142,19 @@ class AnswerService:
     async def stream(self, call: AnswerCall) -> AsyncGenerator[AnswerEvent, None]:
         """Yield the events of the n texts of a call as `Engine.stream` does. Closing it abandons them.
 
-        The texts of a call with a sampler come when all are drawn. What a client has been sent cannot be taken back.
-        No validator refuses texts here; but a text whose completion the vocabulary cannot spell is drawn again, which
-        nobody notices if none of it was sent, and is an error otherwise.
+        The texts of a call with a sampler, or of no tokens, come when all are there. What a client has been sent cannot
+        be taken back. No validator refuses texts here; but a text whose completion the vocabulary cannot spell is drawn
+        again, which nobody notices if none of it was sent, and is an error otherwise.
 
         Raises
         ------
         RequestError
             If the constraint or the prompt is refused, before the first event; or for the error of a text.
         """
-        if call.sampler is not None:
-            for number, made in enumerate(await self.sample(call)):
-                yield TextEvent(0, number, made.text, made.tokens)
+        if call.sampler is not None or call.is_empty:
+            for number, made in enumerate(await self.complete(call)):
+                if made.tokens:
+                    yield TextEvent(0, number, made.text, made.tokens)
                 yield FinishEvent(0, number, made)
             return
         begin_schema_notes(call.pointer)

@@ -104,11 +104,17 @@ def read_completion_request(
     prompts, wanted = read_prompts(body, service.settings), read_answer_format(body)
     marks = read_thinking(body, service.settings) if body.has("thinking") else None
     sampler, sampler_options = read_sampler(body)
-    most, length_name = read_max_tokens(body, service.settings)
+    is_echoed = bool(body.read_flag("echo"))
+    most, length_name = read_max_tokens(body, service.settings, least=0 if is_echoed else 1)
+    if not most and not (wanted.is_free and marks is None and sampler is None):
+        raise body.refuse(
+            length_name, f"{length_name} is 0, and what is to be written has more tokens", code="contradiction",
+            hint="With echo alone, 0 returns the prompt.",
+        )  # fmt: skip
     options = {**read_token_options(body, service.engine.vocabulary.size), "max_tokens": most}
     constraint, pointer = make_constraint(wanted, ToolPlan(), marks, service.tool_format)
     top = body.read_count("logprobs", 0, MOST_LOGPROBS)
-    count, is_echoed = read_count(body, service.settings), bool(body.read_flag("echo"))
+    count = read_count(body, service.settings)
     encoded = [service.encode(prompt, place) for place, prompt in prompts]
     calls = [
         AnswerCall(

@@ -83,7 +83,7 @@ REQUEST_FIELDS: tuple[RequestField, ...] = (
     RequestField("stop", TEXT, "tokens", "up to 16 texts that end an answer, a constrained one only if complete"),
     RequestField("logprobs", TEXT, "output", "log-probabilities under the model, before masks and temperature"),
     RequestField("top_logprobs", BOTH, "output", "0 to 20 alternatives at each token"),
-    RequestField("echo", "completions", "output", "the prompt in front of the answer, its logprobs included"),
+    RequestField("echo", "completions", "output", "the prompt in front, its logprobs included; max_tokens 0: alone"),
     RequestField("include", NEW, "output", "message.output_text.logprobs, reasoning.encrypted_content (no effect)"),
     RequestField("stream", ALL, "output", "server-sent events"),
     RequestField("stream_options", ALL, "output", "include_usage; include_obfuscation has no effect"),

@@ -86,13 +86,15 @@ def read_token_options(body: RequestObject, size: int) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def read_max_tokens(body: RequestObject, settings: ServerSettings, usual: str = "max_tokens") -> tuple[int, str]:
+def read_max_tokens(
+    body: RequestObject, settings: ServerSettings, usual: str = "max_tokens", least: int = 1
+) -> tuple[int, str]:
     """Return the most tokens of an answer, and the name by which the request gives it, or the usual one.
 
     Several names for it contradict each other unless they agree.
     """
     names = ("max_completion_tokens", "max_output_tokens", "max_tokens")
-    given = {name: body.read_count(name, 1, settings.max_tokens) for name in names}
+    given = {name: body.read_count(name, least, settings.max_tokens) for name in names}
     stated = {name: count for name, count in given.items() if count is not None}
     if len(set(stated.values())) > 1:
         first, second = list(stated)[:2]

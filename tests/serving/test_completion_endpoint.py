@@ -62,6 +62,30 @@ def test_log_probabilities_of_an_echoed_prompt(client: TestClient) -> None:
     assert len(tokens) == len(ids) + 1 and logprobs[2] == pytest.approx(float(row[ids[2]]), abs=1e-4)
 
 
+def test_no_tokens_after_an_echoed_prompt_score_it(client: TestClient) -> None:
+    body = {"model": "demo", "prompt": ["The sky", "is blue"], "echo": True, "n": 2, "logprobs": 1}
+    answer, one_more = (post(client, "completions", {**body, "max_tokens": most}) for most in (0, 1))
+    for choice, longer in zip(answer["choices"], one_more["choices"]):
+        assert choice["text"] == body["prompt"][choice["index"] // 2] and choice["finish_reason"] == "length"
+        for name, values in choice["logprobs"].items():
+            assert (
+                len(values) == len(choice["logprobs"]["tokens"]) and values == longer["logprobs"][name][: len(values)]
+            )
+    assert answer["usage"] == {
+        **one_more["usage"],
+        "completion_tokens": 0,
+        "total_tokens": answer["usage"]["prompt_tokens"],
+    }
+    chunks = post_stream(client, "completions", {**body, "max_tokens": 0})
+    echoed = [choice for chunk in chunks for choice in chunk["choices"] if choice["text"]]
+    assert [(one["text"], one["logprobs"]) for one in echoed] == [
+        (one["text"], one["logprobs"]) for one in answer["choices"]
+    ]
+    endings = [choice["finish_reason"] for chunk in chunks for choice in chunk["choices"] if not choice["text"]]
+    assert endings == ["length"] * 4
+    assert post(client, "completions", {**body, "max_tokens": 0, "logprobs": None})["choices"][0]["logprobs"] is None
+
+
 def test_chunks_add_up_to_the_answer(client: TestClient) -> None:
     body = {"model": "demo", "prompt": ["Red", "Blue"], "echo": True, "max_tokens": 6, "seed": 3, "logprobs": 1, "n": 2}
     chunks = post_stream(client, "completions", {**body, "stream_options": {"include_usage": True}})
@@ -89,6 +113,9 @@ def test_chunks_add_up_to_the_answer(client: TestClient) -> None:
         ({"best_of": 3}, "/best_of"),
         ({"logprobs": 9}, "/logprobs"),
         ({"messages": []}, "/messages"),
+        ({"max_tokens": 0}, "/max_tokens"),
+        ({"max_tokens": 0, "echo": True, "regex": "a*"}, "/max_tokens"),
+        ({"max_tokens": 0, "echo": True, "thinking": {}}, "/max_tokens"),
         ({"regex": "a", "ebnf": 'root ::= "a"'}, "/ebnf"),
     ],
     ids=str,
