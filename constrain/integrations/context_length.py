@@ -15,7 +15,7 @@ from typing import Any
 
 from ..base.errors import LimitError
 
-__all__ = ["check_prompt_length", "count_positions"]
+__all__ = ["check_least_length", "check_prompt_length", "count_positions", "is_beyond_context"]
 
 INCLUDED = {"default", "llama3", "longrope", "su", "mrope", "proportional"}
 """Types of rotary embeddings whose factor max_position_embeddings includes."""
@@ -53,11 +53,33 @@ def scale_by(positions: int, parameters: Mapping[str, Any]) -> int:
     return int(positions * max(factor, 1.0))
 
 
+def is_beyond_context(model: Any, count: int) -> bool:
+    """Return whether a prompt of `count` tokens leaves no position for a text."""
+    positions = count_positions(model)
+    return positions is not None and count > positions
+
+
 def check_prompt_length(model: Any, count: int, name: str) -> None:
     """Raise LimitError if a prompt of `count` tokens leaves no position for a text. `name` is the model's."""
-    positions = count_positions(model)
-    if positions is not None and count > positions:
+    if is_beyond_context(model, count):
         raise LimitError(
-            f"the prompt has {count:,} tokens; {name} has {positions:,} positions, for prompt and text together",
+            f"the prompt has {count:,} tokens; {name} has {describe_positions(model)}",
             hint='Shorten the prompt. A prompt that shows the constraint does not if show_constraint="{prompt}".',
         )
+
+
+def check_least_length(model: Any, size: int, least: int) -> None:
+    """Raise LimitError if a prompt of `size` characters, which are at least so many tokens, is too long in any case."""
+    if is_beyond_context(model, least):
+        error = LimitError(
+            f"the prompt has {size:,} characters, which are at least {least:,} tokens; the model has "
+            f"{describe_positions(model)}",
+            hint="Shorten the prompt.",
+        )
+        error.is_of_context = True
+        raise error
+
+
+def describe_positions(model: Any) -> str:
+    """Return the number of positions of a model that has a limit, in words."""
+    return f"{count_positions(model):,} positions, for prompt and text together"

@@ -12,20 +12,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import index
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, cast
 
 from .. import demo
+from ..base.cached_property import cached_property
 from ..base.errors import ArgumentError, ConstrainError, VocabularyError, check_type, describe_value, shorten_text
 from ..base.keyword_names import explain_keywords
 from ..vocabulary.vocabulary import Vocabulary
-from .context_length import check_prompt_length
+from .context_length import check_least_length, check_prompt_length, is_beyond_context
 from .end_tokens import ids_of
 from .model_hub import foreign_errors, locally_first
 from .model_names import MODELS, check_model_name
+from .token_lengths import TokenLengths
 from .tokenizer_objects import name_tokenizer
 from .transformers_versions import check_transformers_version
 from .vocabulary_match import check_logits, check_padding
@@ -64,10 +66,12 @@ class LoadedModel:
     def prompt_ids(self, prompt: Prompt) -> list[int]:
         """Return the token ids of a prompt, as the tokenizer encodes it with its special tokens.
 
-        Without a prompt: the begin token, or else an end token, since the model needs at least one token.
+        Without a prompt: the begin token, or else an end token, since the model needs at least one token. Raise
+        LimitError for a text that is longer than the model's context whatever its tokens are, before it is tokenised.
         """
         check_characters(prompt)
         if isinstance(prompt, str):
+            self.check_text(prompt)
             ids = list(self.tokenizer(prompt)["input_ids"])
         elif isinstance(prompt, Sequence) and prompt and isinstance(prompt[0], Mapping):
             if not getattr(self.tokenizer, "chat_template", None):
@@ -75,7 +79,7 @@ class LoadedModel:
                     f"the tokenizer of {self.name} has no chat template, so it cannot render messages",
                     hint="Give the prompt as one text.",
                 )
-            ids = self.tokenizer.apply_chat_template(prompt, add_generation_prompt=True, return_dict=True)["input_ids"]
+            ids = self.render(prompt)
         else:
             ids = check_token_ids(() if prompt is None else prompt)
         wrong = next((token for token in ids if not 0 <= token < self.vocabulary.size), None)
@@ -85,6 +89,30 @@ class LoadedModel:
             return ids or [self.vocabulary.eos_ids[0]]
         begin = getattr(self.tokenizer, "bos_token_id", None)
         return [self.vocabulary.eos_ids[0] if begin is None else int(begin)]
+
+    @cached_property
+    def token_lengths(self) -> TokenLengths:
+        """The lengths of the tokens, as the bytes of text that they stand for."""
+        return TokenLengths(self.tokenizer, self.vocabulary)
+
+    def count_least_tokens(self, text: str) -> int:
+        """Return a number of tokens that a text has at least; 0 if that is not known."""
+        return self.token_lengths.count_least(text)
+
+    def render(self, messages: Sequence[Any], **options: Any) -> list[int]:
+        """Return the token ids of messages, rendered by the tokenizer's chat template.
+
+        options: further arguments of `apply_chat_template`. What seems too long is rendered as a text first: a template
+        may leave out any part of messages and options. Raise LimitError as `prompt_ids`.
+        """
+        apply = partial(self.tokenizer.apply_chat_template, messages, add_generation_prompt=True)
+        if is_beyond_context(self.model, self.count_least_tokens(f"{messages}{options}")):
+            self.check_text(apply(tokenize=False, **options))
+        return [int(token) for token in apply(tokenize=True, return_dict=True, **options)["input_ids"]]
+
+    def check_text(self, text: str) -> None:
+        """Raise LimitError if a text is longer than the model's context, whatever its tokens are."""
+        check_least_length(self.model, len(text), self.count_least_tokens(text))
 
 
 def check_token_ids(prompt: object) -> list[int]:

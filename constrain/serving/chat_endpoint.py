@@ -20,6 +20,7 @@ from .chat_messages import read_messages
 from .chat_shapes import ChatShape
 from .event_responses import respond_with_events
 from .prompt_rendering import render_conversation
+from .request_errors import locate_errors
 from .request_fields import check_fields
 from .request_objects import RequestObject
 from .sampling_fields import read_count, read_max_tokens, read_sampler, read_token_options
@@ -65,7 +66,8 @@ def read_chat_request(body: RequestObject, service: AnswerService) -> tuple[Answ
     most, length_name = read_max_tokens(body, service.settings)
     options = {**read_token_options(body, service.engine.vocabulary.size), "max_tokens": most}
     constraint, pointer = make_constraint(wanted, plan, marks, service.tool_format)
-    ids = render_conversation(service.model, messages, plan, wanted, {} if template is None else template.value)
+    with locate_errors("/messages"):
+        ids = render_conversation(service.model, messages, plan, wanted, {} if template is None else template.value)
     call = AnswerCall(
         service.encode(ids, "/messages"), read_count(body, service.settings), {**options, **constraint}, pointer,
         wanted, plan, marks, service.tool_format, read_top_logprobs(body), sampler, sampler_options,

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..base.errors import shorten_text
+from ..base.errors import LimitError, shorten_text
 from ..dialogue import Tool
 from ..integrations.transformers_models import LoadedModel
 from .answer_formats import AnswerFormat
@@ -64,16 +64,14 @@ def render_template(
     """Return the prompt that the chat template renders. Custom tools are shown as functions of one text."""
     shown = [(tool if isinstance(tool, Tool) else describe_custom(tool)).openai() for tool in plan.tools]
     try:
-        rendered = model.tokenizer.apply_chat_template(
-            [adapt_message(one) for one in messages], tools=shown or None, add_generation_prompt=True, tokenize=True,
-            return_dict=True, **template,
-        )  # fmt: skip
+        return model.render([adapt_message(one) for one in messages], tools=shown or None, **template)
+    except LimitError:
+        raise
     except Exception as error:  # templates raise what they like
         raise RequestError(
             f"the model's chat template refuses the conversation: {shorten_text(error)}", "/messages",
             code="invalid_conversation",
         ) from error  # fmt: skip
-    return [int(token) for token in rendered["input_ids"]]
 
 
 def describe_custom(tool: Any) -> Tool:

@@ -68,6 +68,8 @@ def as_request_error(error: ConstrainError, pointer: str | None = None) -> Reque
         return error
     codes = {LimitError: "limit_exceeded", UnsupportedError: "unsupported", UnsatisfiableError: "unsatisfiable"}
     code = next((name for kind, name in codes.items() if isinstance(error, kind)), "invalid_value")
+    if isinstance(error, LimitError) and error.is_of_context:
+        code = "context_length_exceeded"
     place = pointer if error.pointer is None else (pointer or "") + error.pointer
     located = RequestError(error.cause, place, hint=error.hint, code=code)
     located.source, located.position = error.source, error.position

@@ -16,7 +16,7 @@ from .answer_formats import read_answer_format
 from .answer_service import AnswerService
 from .event_responses import respond_with_events
 from .prompt_rendering import render_conversation
-from .request_errors import RequestError, describe_error
+from .request_errors import RequestError, describe_error, locate_errors
 from .request_fields import check_fields
 from .request_objects import RequestObject
 from .response_items import read_input
@@ -66,7 +66,9 @@ def read_responses_request(
     most, length_name = read_max_tokens(body, service.settings, "max_output_tokens")
     options = {**read_token_options(body, service.engine.vocabulary.size), "max_tokens": most}
     constraint, pointer = make_constraint(wanted, plan, marks, service.tool_format)
-    ids = service.encode(render_conversation(service.model, messages, plan, wanted, {}), "/input")
+    with locate_errors("/input"):
+        rendered = render_conversation(service.model, messages, plan, wanted, {})
+    ids = service.encode(rendered, "/input")
     body.read_typed("metadata", lambda value: isinstance(value, dict), "an object")
     call = AnswerCall(
         ids, 1, {**options, **constraint}, pointer, wanted, plan, marks, service.tool_format, read_included(body),

@@ -14,6 +14,8 @@ from constrain import ArgumentError, ConstrainError, LimitError, PromptTemplate,
 from constrain.generation.generation_arguments import ConstraintRequest
 from constrain.generation.prompt_composition import as_prompt_template, compose_prompt
 from constrain.integrations.context_length import count_positions
+from constrain.integrations.token_lengths import TokenLengths
+from tests import tokenizer_factory
 from tests.model_factory import TableModel, made
 
 PLAIN: Any = SimpleNamespace(compose=None)
@@ -149,6 +151,50 @@ def test_prompts_beyond_the_context_are_refused_with_numbers(family: str, positi
     if positions is not None:
         with pytest.raises(LimitError, match=rf"prompt has {positions + 1:,} tokens; {family} has {positions:,} pos"):
             generate(loaded, [5] * (positions + 1), regex="a")
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "mistral", "t5"])
+def test_no_text_has_fewer_tokens_than_its_length_says(family: str) -> None:
+    loaded = made(family)
+    assert loaded.count_least_tokens("x" * 1_000) > 9
+    for text in ("", "a", " " * 999, "é!" * 40, "<|turn|><|end|>[INST]" * 9, '{"name": "x"}\n' * 30, "日本語🙂" * 20):
+        assert loaded.count_least_tokens(text) <= len(loaded.prompt_ids(text))
+
+
+def test_no_composed_text_has_fewer_tokens_than_its_length_says() -> None:
+    """As tokenizers of Qwen: NFC makes one character of up to four."""
+    tokenizers = pytest.importorskip("tokenizers")
+    fast = tokenizers.Tokenizer.from_str(tokenizer_factory.byte_level_bpe().to_str())
+    plain = TokenLengths(tokenizer_factory.wrapped(fast, "<|end|>"), made("gpt2").vocabulary)
+    fast.normalizer = tokenizers.normalizers.NFC()
+    composing = TokenLengths(tokenizer_factory.wrapped(fast, "<|end|>"), made("gpt2").vocabulary)
+    for text in ("a" * 500, "\u03b1\u0313\u0300\u0345" * 100, "\u212a" * 100, "\u1112\u1161\u11ab" * 50):
+        assert 0 < composing.count_least(text) <= len(fast.encode(text).ids)
+    assert plain.count_least("a" * 500) > composing.count_least("a" * 500)
+    for change in ("pre_tokenizer", "normalizer"):
+        lossy = tokenizers.Tokenizer.from_str(fast.to_str())
+        step = (
+            tokenizers.pre_tokenizers.WhitespaceSplit() if change == "pre_tokenizer" else tokenizers.normalizers.NFKC()
+        )
+        setattr(lossy, change, step)
+        assert TokenLengths(tokenizer_factory.wrapped(lossy, "<|end|>"), made("gpt2").vocabulary).most == 0
+    fast.add_tokens([tokenizers.AddedToken("<gap>", rstrip=True)])
+    assert TokenLengths(tokenizer_factory.wrapped(fast, "<|end|>"), made("gpt2").vocabulary).most == 0
+
+
+def test_a_text_far_beyond_the_context_is_refused_before_it_is_tokenised(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = made("gpt2")
+    longest = loaded.token_lengths.most
+    with pytest.raises(LimitError, match="tokens; gpt2 has 512 positions"):
+        generate(loaded, "ab" * 512, regex="a")
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("tokenised")
+
+    monkeypatch.setattr(type(loaded.tokenizer), "__call__", refuse)
+    with pytest.raises(LimitError, match="which are at least 513 tokens; the model has 512 positions") as error:
+        generate(loaded, "x" * (512 * longest + 1), regex="a")
+    assert error.value.is_of_context
 
 
 @pytest.mark.parametrize(

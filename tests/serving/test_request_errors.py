@@ -13,6 +13,7 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsBas
 from openai.types.completion_create_params import CompletionCreateParamsBase as TextParams
 from openai.types.responses.response_create_params import ResponseCreateParamsBase as ResponseParams
 
+import constrain
 from constrain.serving.answer_formats import ANSWER_READERS
 from constrain.serving.answer_service import AnswerService
 from constrain.serving.request_fields import REQUEST_FIELDS, list_fields
@@ -205,3 +206,20 @@ def test_the_name_that_a_member_has_here_is_suggested(
 def test_refused_members_are_not_suggested(client: TestClient) -> None:
     error = refusal(client, "responses", {"model": "demo", "input": "x", "conversatoin": "y"})
     assert error["code"] == "unknown_field" and "Did you mean" not in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [("chat/completions", "messages"), ("completions", "prompt"), ("responses", "input")]
+)
+def test_a_prompt_far_beyond_the_context_is_not_tokenised(
+    client: TestClient, path: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("tokenised")
+
+    monkeypatch.setattr(type(constrain.load_model("demo").tokenizer), "__call__", refuse)
+    text = "word " * 100_000
+    body = {"model": "demo", name: [{"role": "user", "content": text}] if name == "messages" else text}
+    error = refusal(client, path, body)
+    assert (error["code"], error["param"]) == ("context_length_exceeded", f"/{name}")
+    assert "1,024 positions" in error["message"]
