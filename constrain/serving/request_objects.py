@@ -79,7 +79,7 @@ class RequestObject:
 
     def read_count(self, name: str, least: int, most: int | None = None) -> int | None:
         """Return a whole number in a range, or None."""
-        wanted = f"a whole number from {least}" + ("" if most is None else f" to {most:,}")
+        wanted = f"a whole number from {least:,}" + ("" if most is None else f" to {most:,}")
         value = self.read_typed(name, lambda one: isinstance(one, int) and not isinstance(one, bool), wanted)
         if value is not None and not least <= value <= (math.inf if most is None else most):
             raise self.refuse(name, f"{name} is {shorten_text(value, 40)}: give {wanted}")
