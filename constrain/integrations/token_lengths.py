@@ -29,10 +29,12 @@ class TokenLengths:
     def __init__(self, tokenizer: Any, vocabulary: Vocabulary) -> None:
         fast = getattr(tokenizer, "backend_tokenizer", None)
         self.is_composing, self.most = False, 0
-        if fast is None or vocabulary.missing_bytes or type(fast.model).__name__ not in ("BPE", "Unigram"):
+        if fast is None or vocabulary.missing_bytes or type(fast.model).__name__ != "BPE":
             return
         added = list(fast.get_added_tokens_decoder().values())
         before = list(flatten_component(read_component(fast.pre_tokenizer), "pretokenizers"))
+        if not fast.model.byte_fallback and all(step["type"] != "ByteLevel" for step in before):
+            return  # one unknown token may stand for a text of any length
         steps = list(flatten_component(read_component(fast.normalizer), "normalizers"))
         self.is_composing = any(step["type"] == "NFC" for step in steps)
         if (

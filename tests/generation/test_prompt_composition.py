@@ -156,7 +156,7 @@ def test_prompts_beyond_the_context_are_refused_with_numbers(family: str, positi
 @pytest.mark.parametrize("family", ["gpt2", "llama", "mistral", "t5"])
 def test_no_text_has_fewer_tokens_than_its_length_says(family: str) -> None:
     loaded = made(family)
-    assert loaded.count_least_tokens("x" * 1_000) > 9
+    assert loaded.count_least_tokens("x" * 1_000) > 9 or family == "t5"  # a Unigram model does not say byte_fallback
     for text in ("", "a", " " * 999, "é!" * 40, "<|turn|><|end|>[INST]" * 9, '{"name": "x"}\n' * 30, "日本語🙂" * 20):
         assert loaded.count_least_tokens(text) <= len(loaded.prompt_ids(text))
 
@@ -171,11 +171,13 @@ def test_no_composed_text_has_fewer_tokens_than_its_length_says() -> None:
     for text in ("a" * 500, "\u03b1\u0313\u0300\u0345" * 100, "\u212a" * 100, "\u1112\u1161\u11ab" * 50):
         assert 0 < composing.count_least(text) <= len(fast.encode(text).ids)
     assert plain.count_least("a" * 500) > composing.count_least("a" * 500)
-    for change in ("pre_tokenizer", "normalizer"):
+    split, any_bytes = tokenizers.pre_tokenizers.WhitespaceSplit(), tokenizers.pre_tokenizers.ByteLevel()
+    for change, step in (
+        ("pre_tokenizer", tokenizers.pre_tokenizers.Sequence([split, any_bytes])),
+        ("pre_tokenizer", tokenizers.pre_tokenizers.Punctuation()),  # unknown characters may be one token
+        ("normalizer", tokenizers.normalizers.NFKC()),
+    ):
         lossy = tokenizers.Tokenizer.from_str(fast.to_str())
-        step = (
-            tokenizers.pre_tokenizers.WhitespaceSplit() if change == "pre_tokenizer" else tokenizers.normalizers.NFKC()
-        )
         setattr(lossy, change, step)
         assert TokenLengths(tokenizer_factory.wrapped(lossy, "<|end|>"), made("gpt2").vocabulary).most == 0
     fast.add_tokens([tokenizers.AddedToken("<gap>", rstrip=True)])
