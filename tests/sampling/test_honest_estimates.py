@@ -289,7 +289,9 @@ def test_draws_that_all_failed_do_not_make_z_zero(sampler: str) -> None:
     assert found.value > -math.inf or found.gap == math.inf
 
 
-@pytest.mark.parametrize("sampler", ["masked", "smc", "without_replacement", "asap"])
+@pytest.mark.parametrize(
+    "sampler", ["masked", pytest.param("smc", marks=pytest.mark.slow), "without_replacement", "asap"]
+)
 def test_the_interval_of_a_probability_below_the_smallest_double_contains_it(sampler: str) -> None:
     """exp(-753) is 0 in double precision; what is known of Z must not be taken for a proof that it is 0."""
     letters, length = Vocabulary.from_tokens([b"a", b"b", None], eos_ids=[2]), 250

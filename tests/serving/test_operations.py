@@ -160,6 +160,7 @@ def test_a_body_that_does_not_come_is_408(small: RunningServer) -> None:
     assert (status, json.loads(body)["error"]["code"]) == (408, "body_timeout")
 
 
+@pytest.mark.slow
 def test_an_answer_that_takes_too_long_is_504_and_frees_its_slot() -> None:
     with run_in_thread(ServerSettings(request_seconds=0.5), slots=1) as running:
         status, _, body = read_answer(running.send(chat_body(max_tokens=1_000, n=16)))
