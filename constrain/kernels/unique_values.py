@@ -22,9 +22,9 @@ from .record_layout import (  # isort: skip
     GUARD_ANSWER, GUARD_BYTES, GUARD_W, NAME_PARENT, NAME_VALUE, NAME_W, NO_CANDIDATES, NO_MEMBERS, UNKNOWN_MEMBERS,
 )  # fmt: skip
 from .value_texts import (  # isort: skip
-    BACKSLASH, CAPITAL_E, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, LETTERS, MINUS, NINE, NOT_DECIDED, OPEN, OPEN_OBJECT,
-    PLUS, QUOTE, SLASH, SMALL_E, SMALL_U, ZERO, count_members, find_member, find_significant, has_prefix, is_blank,
-    is_container, is_equal_value, kind_of, may_become_number, skip_blanks, skip_string, skip_value,
+    BACKSLASH, CAPITAL_E, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, DOT, LETTER_OFFSET, MINUS, NINE, NOT_DECIDED, OPEN,
+    OPEN_OBJECT, PLUS, QUOTE, SLASH, SMALL_E, SMALL_U, ZERO, count_members, find_member, find_significant, has_prefix,
+    is_blank, is_container, is_equal_value, kind_of, may_become_number, skip_blanks, skip_string, skip_value,
 )  # fmt: skip
 
 FOUND, TEXT_AT = 0, 8
@@ -35,7 +35,7 @@ MOST_COMPARED = 4_096
 
 @kernel("int64(int64, int64, int64, int64)")
 def copy_text(c: Any, start: Any, end: Any, at: Any) -> Any:
-    """Write the bytes of a text between two chains to BUFFER at `at`. Return the place behind them.
+    """Write the bytes of a text between two chains to BUFFER at `at`. Return the place after them.
 
     REQUESTED if BUFFER is too short, NOT_DECIDED if they are more than MOST_COMPARED.
     """
@@ -109,7 +109,7 @@ def add_escape(c: Any, a: Any, a_end: Any, b: Any) -> Any:
     unit = read_unit(c, b)
     for k in range(4):
         digit = unit >> (12 - 4 * k) & 15
-        wanted = digit + (LETTERS if digit > 9 else ZERO)
+        wanted = digit + (LETTER_OFFSET if digit > 9 else ZERO)
         if a + 2 + k == a_end:
             add_found(c, wanted)
             return add_found(c, wanted - 32 if digit > 9 else wanted)
@@ -165,7 +165,7 @@ def add_continuations(c: Any, a: Any, a_end: Any, b: Any, b_end: Any, after: Any
             return DIFFERS
         add_found(c, PLUS)
         add_found(c, MINUS)
-        add_found(c, 46)
+        add_found(c, DOT)
         add_found(c, CAPITAL_E)
         add_found(c, SMALL_E)
         if after:
@@ -255,7 +255,7 @@ def follow_container(c: Any, text: Any, text_end: Any, other: Any, other_end: An
                 if is_equal != 1:
                     return DIFFERS if is_equal == 0 else NOT_DECIDED
                 matched += 1
-                item = skip_blanks(c, value_end, other_end) + 1  # behind the comma, if there is one
+                item = skip_blanks(c, value_end, other_end) + 1  # after the comma, if there is one
                 i = skip_blanks(c, end, text_end)
                 if i == text_end:
                     add_found(c, COMMA if matched < total else closing)

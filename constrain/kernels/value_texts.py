@@ -16,7 +16,7 @@ from .jit.compilation import inlined, kernel
 OPEN, NOT_DECIDED = -1, -2
 QUOTE, PLUS, COMMA, MINUS, DOT, SLASH, ZERO, NINE, COLON, CAPITAL_E = 34, 43, 44, 45, 46, 47, 48, 57, 58, 69
 OPEN_ARRAY, BACKSLASH, CLOSE_ARRAY, SMALL_E, SMALL_U, OPEN_OBJECT, CLOSE_OBJECT = 91, 92, 93, 101, 117, 123, 125
-LETTERS = 87  # the letter of a hexadecimal digit from 10 on, less the digit
+LETTER_OFFSET = 87  # of the letters a to f from the values of these hexadecimal digits
 DIGEST_BITS = (1 << 30) - 1
 
 
@@ -63,7 +63,7 @@ def skip_blanks(c: Any, i: Any, end: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def skip_string(c: Any, i: Any, end: Any) -> Any:
-    """Return the place behind the string at `i`, OPEN if it may go on at `end`, NOT_DECIDED if it has an escape.
+    """Return the place after the string at `i`, OPEN if it may go on at `end`, NOT_DECIDED if it has an escape.
 
     One that is not complete at `end` may be there.
     """
@@ -81,7 +81,7 @@ def skip_string(c: Any, i: Any, end: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def skip_container(c: Any, i: Any, end: Any) -> Any:
-    """Return the place behind the array or object at `i`, or OPEN if it goes on at `end`. It may have escapes."""
+    """Return the place after the array or object at `i`, or OPEN if it goes on at `end`. It may have escapes."""
     buffer = view(c, BUFFER)
     depth, is_string = 0, False
     while i < end:
@@ -103,7 +103,7 @@ def skip_container(c: Any, i: Any, end: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def skip_value(c: Any, i: Any, end: Any) -> Any:
-    """Return the place behind the value at `i`, OPEN if it may go on at `end`, NOT_DECIDED at an escape of a string."""
+    """Return the place after the value at `i`, OPEN if it may go on at `end`, NOT_DECIDED at an escape of a string."""
     buffer = view(c, BUFFER)
     first = buffer[i] + 0
     if first == QUOTE:

@@ -102,7 +102,7 @@ def test_answers_are_those_of_the_caller(values: list[Any], value: Any, data: st
         found = {byte for byte in range(256) if int(record[at.GUARD_BYTES + (byte >> 5)]) >> (byte & 31) & 1}
         remain = record[at.GUARD_ANSWER] != at.NO_CANDIDATES
         assert found <= wanted | {0x5C} and remain <= (set(following) != {None}), (members, spelled[:length])
-        if "." not in text:  # the caller strips zeros behind the point, which may not be the last digits
+        if "." not in text:  # the caller strips zeros after the point, which may not be the last digits
             assert wanted <= found and remain == (set(following) != {None}), (members, spelled[:length])
         if is_equal:
             assert remain and set(spelled[length : length + 1]) <= found, (members, spelled[:length])
