@@ -100,10 +100,15 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
         if 256 * (row + 1) > size(c, WIDE):
             return request(c, FULL, WIDE)
         wide = view(c, WIDE)
-        for w in range(8):
-            bits = byte_exact[w] if leaf_by_leaf else -1
-            for b in range(32):
-                wide[256 * row + 32 * w + b] = UNKNOWN if bits >> b & 1 else UNKNOWN_TO_LEAVES
+        usual = UNKNOWN_TO_LEAVES if leaf_by_leaf else UNKNOWN
+        for b in range(256):
+            wide[256 * row + b] = usual
+        if leaf_by_leaf:  # few bytes, so that the loop above is of vector instructions
+            for w in range(8):
+                bits = byte_exact[w] & 0xFFFFFFFF
+                while bits:
+                    wide[256 * row + 32 * w + lowest_bit(bits)] = UNKNOWN
+                    bits &= bits - 1
         head[N_WIDE] = row + 1
         sets[r + SET_ALLOWED] = NARROW + 1
         sets[r + SET_BYTES] = row
