@@ -16,7 +16,7 @@ from numba import types
 from .jit.compiled_calls import define_call
 
 __all__ = [
-    "COMPARED", "address", "at", "count_ones", "find_changed_words", "find_filled_words", "int64s_at",
+    "COMPARED", "address", "at", "copy_memory", "count_ones", "find_changed_words", "find_filled_words", "int64s_at",
     "load_acquire", "lowest_bit", "size", "store_release", "view",
 ]  # fmt: skip
 
@@ -55,6 +55,14 @@ def lowest_bit(bits: Any) -> Any:
 
 def count_ones(bits: Any) -> Any:
     """Return the number of bits of an int32 that are set."""
+    raise NotImplementedError
+
+
+def copy_memory(target: Any, source: Any, count: Any) -> Any:
+    """Copy int32s between addresses of memory that does not overlap. Return 0.
+
+    By memcpy, which takes half the time of a loop for a mask: it need not read the memory that it overwrites.
+    """
     raise NotImplementedError
 
 
@@ -113,6 +121,14 @@ def _find_filled_words(context: Any, builder: Any, words: Any) -> Any:
     return builder.zext(builder.bitcast(filled, ir.IntType(COMPARED)), INT_TYPE)
 
 
+def _copy_memory(context: Any, builder: Any, target: Any, source: Any, count: Any) -> Any:
+    byte_pointer = ir.IntType(8).as_pointer()
+    copy = builder.module.declare_intrinsic("llvm.memcpy", [byte_pointer, byte_pointer, INT_TYPE])
+    ends = [builder.inttoptr(address, byte_pointer) for address in (target, source)]
+    builder.call(copy, [*ends, builder.shl(count, INT_TYPE(2)), BIT_TYPE(0)])
+    return INT_TYPE(0)
+
+
 def _load_acquire(context: Any, builder: Any, words: Any, index: Any) -> Any:
     return builder.load_atomic(builder.gep(words, [index]), "acquire", 4)
 
@@ -130,6 +146,7 @@ define_call(size, _length, INT, INT, INT)
 define_call(at, _pointer, POINTER, INT)
 define_call(int64s_at, lambda context, builder, address: builder.inttoptr(address, context.get_value_type(POINTER64)),
             POINTER64, INT)  # fmt: skip
+define_call(copy_memory, _copy_memory, INT, INT, INT, INT)
 define_call(find_changed_words, _find_changed_words, INT, POINTER, POINTER)
 define_call(find_filled_words, _find_filled_words, INT, POINTER)
 define_call(load_acquire, _load_acquire, INT32, POINTER, INT)

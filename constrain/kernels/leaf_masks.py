@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .context_views import address, at, load_acquire, size, view
+from .context_views import address, at, copy_memory, load_acquire, size, view
 from .exit_walks import walk_exits
 from .interned_names import decode_name, decode_spelling, request, write_name_to_buffer
 from .jit.compilation import kernel
@@ -78,8 +78,7 @@ def add_row(c: Any, q: Any, most: Any, out: Any) -> Any:
     longer = by_length[listed + LISTED_OFFSETS + min(room, LENGTH_CLASSES - 2) + 1] + 0
     end = by_length[listed + LISTED_OFFSETS + LENGTH_CLASSES] + 0
     tokens, spare = listed + LISTED_TOKENS, view(c, SPARE)
-    for w in range(words):
-        spare[w] = rows[base + w]
+    copy_memory(address(c, SPARE), address(c, ROWS) + 4 * base, words)
     for k in range(longer, end):
         if k < last_class or by_length[tokens + end + k - last_class] > room:
             token = by_length[tokens + k]
@@ -92,11 +91,8 @@ def add_row(c: Any, q: Any, most: Any, out: Any) -> Any:
 @kernel("int64(int64, int64, int64)")
 def copy_row(c: Any, row: Any, out: Any) -> Any:
     """Write a row to the mask at address `out`, as its first part. Return 0."""
-    mask, words = at(out), view(c, TABLE)[T_WORDS] + 0
-    bits = at(address(c, ROWS) + 4 * words * row)
-    for w in range(words):
-        mask[w] = bits[w]
-    return 0
+    words = view(c, TABLE)[T_WORDS] + 0
+    return copy_memory(out, address(c, ROWS) + 4 * words * row, words)
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
@@ -331,13 +327,15 @@ def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
         first = trie[TRIE_W * root + TRIE_FIRST_TOKEN] if root >= 0 else 0
         last = trie[TRIE_W * leaves[q * LEAF_W + LEAF_SUFFIXES_END] + TRIE_FIRST_TOKEN] if root >= 0 else 0
         for t in range(first, last):
+            if is_plain and tokens[ENTRY_W * t + ENTRY_CHARACTERS] & ESCAPED == 0:
+                continue
             token = tokens[ENTRY_W * t + ENTRY_TOKEN]
             if spare[token >> 5] >> (token & 31) & 1 == 0:
                 continue
             if not is_plain:
                 if try_token(c, s, token, address(c, SPARE)) < 0:
                     return -1
-            elif tokens[ENTRY_W * t + ENTRY_CHARACTERS] & ESCAPED:
+            else:
                 is_finished = finishes_taken_name(c, reg, n, token)
                 if is_finished < 0:
                     return -1

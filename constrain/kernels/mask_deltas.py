@@ -12,7 +12,17 @@ from __future__ import annotations
 from typing import Any
 
 from .context_layout import ARGUMENT, FULL, HEAD, MASK_HASH, MASKS, N_MASKS, ROWS, STATUS, T_WORDS, TABLE
-from .context_views import COMPARED, address, at, find_changed_words, find_filled_words, lowest_bit, size, view
+from .context_views import (
+    COMPARED,
+    address,
+    at,
+    copy_memory,
+    find_changed_words,
+    find_filled_words,
+    lowest_bit,
+    size,
+    view,
+)
 from .interned_names import mix_hash
 from .jit.compilation import kernel
 from .record_layout import MASK_BASE, MASK_COUNT, MASK_HEAD, MASK_NEXT, MOST_MASKS
@@ -33,10 +43,10 @@ def apply_delta(c: Any, delta: Any, out: Any) -> Any:
         for w in range(words):
             mask[w] = 0
     else:
-        first = delta + MASK_HEAD if base == FULL_MASK else base * words
-        source = masks if base == FULL_MASK else view(c, ROWS)
-        for w in range(words):
-            mask[w] = source[first + w]
+        source = (
+            address(c, MASKS) + 4 * (delta + MASK_HEAD) if base == FULL_MASK else address(c, ROWS) + 4 * base * words
+        )
+        copy_memory(out, source, words)
     first = delta + MASK_HEAD
     for k in range(n):
         mask[masks[first + PAIR_WORDS * k]] ^= masks[first + PAIR_WORDS * k + 1]
@@ -103,8 +113,7 @@ def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
         else:
             changed = find_changed_words(at(out + 4 * w), at(row + 4 * w))
         if changed and n + PAIR_WORDS * COMPARED > start + words:  # the delta would be no shorter than the mask
-            for i in range(words):
-                masks[start + i] = mask[i]
+            copy_memory(address(c, MASKS) + 4 * start, out, words)
             return intern_delta(c, FULL_MASK, words)
         while changed:
             i = w + lowest_bit(changed)

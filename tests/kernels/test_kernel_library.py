@@ -18,7 +18,7 @@ from numba import float32, float64, types
 
 from constrain.base.errors import ConstrainError
 from constrain.kernels import entry_points
-from constrain.kernels.context_views import at, count_ones, int64s_at, lowest_bit
+from constrain.kernels.context_views import at, copy_memory, count_ones, int64s_at, lowest_bit
 from constrain.kernels.jit import module_builder, numba_internals, targets
 from constrain.kernels.jit.compilation import Declared, entry, inlined, kernel
 from constrain.kernels.jit.entry_code import ALLOWED
@@ -100,6 +100,11 @@ def fill_sevens(out: Any) -> Any:
     for k in range(len(out)):
         out[k] = 7
     return len(out)
+
+
+@entry("int64(int64, int64, int64)")
+def copy_words(target: Any, source: Any, count: Any) -> Any:
+    return copy_memory(target, source, count)
 
 
 FINE = [add, factorial, compute, later, look, scale, write_length, read_last]
@@ -245,12 +250,14 @@ def test_every_target_is_emitted(objects: list[bytes]) -> None:
         assert SOURCE_HASH.encode() in targets.emit_head(target, SOURCE_HASH)
 
 
-def test_loops_that_fill_memory_are_emitted_for_every_target() -> None:
-    """LLVM calls a function of macOS's C library for it there."""
-    module = module_builder.link_module([fill_sevens], lambda one: module_builder.compile_function(one).as_bitcode())
+def test_functions_that_fill_and_copy_memory_are_emitted_for_every_target() -> None:
+    """LLVM calls a function of macOS's C library for loops that fill memory there."""
+    functions = [fill_sevens, copy_words]
+    module = module_builder.link_module(functions, lambda one: module_builder.compile_function(one).as_bitcode())
     for target in targets.TARGETS.values():
         needed = list_undefined(targets.emit_level(target, 0, module.as_bitcode()))
         assert ("memset_pattern16" in needed) == target.name.startswith("darwin")
+        assert "memcpy" in needed
         assert needed <= ALLOWED
 
 

@@ -27,11 +27,12 @@ RAISED = "constrain_kernel_raised"
 ALLOWED = frozenset(
     """
     PyBuffer_Release PyErr_BadArgument PyErr_Occurred PyEval_RestoreThread PyEval_SaveThread PyFloat_AsDouble
-    PyFloat_FromDouble PyLong_AsLongLong PyLong_FromLongLong PyObject_GetBuffer bzero __bzero memset
-    memset_pattern16
+    PyFloat_FromDouble PyLong_AsLongLong PyLong_FromLongLong PyObject_GetBuffer bzero __bzero memcpy
+    memset memset_pattern16
     """.split()
 )
-"""The symbols that a library may leave undefined: Python's, and what fills memory (macOS has four functions)."""
+"""The symbols that a library may leave undefined: Python's, and functions that copy memory or fill it (macOS has four
+of these)."""
 
 HEAD = """
 %method = type { ptr, ptr, i32, ptr }
