@@ -22,14 +22,16 @@ from .context_layout import (  # isort: skip
     T_WORDS,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
-    ALL_GROUPS, BELOW_HEIGHT, BELOW_W, BLOCK, CONTENTS_COUNTS, CONTENTS_GROUPS, CONTENTS_ROWS,
-    ENTRY_TOKEN, ENTRY_W, FIRST_BLOCK, FIRST_LENGTH, FIRST_SPAN, GROUPS, HEIGHT, ILL_FORMED, LEAF_MACHINE, LEAF_STATE,
-    LEAF_W, LENGTH_ROWS, MACHINE_DFA, MACHINE_W, QUOTED_CLOSING, SHORT_LENGTHS, SYNTAX_GROUPS, TRIE_FIRST_TOKEN, TRIE_W,
-    WORD_DIES, WORD_GROUPS, WORD_LEADING, WORD_NEED, WORD_OTHERS, WORD_REFUSED, WORD_W,
+    ALL_GROUPS, BELOW_HEIGHT, BELOW_W, BLOCK, CONTENTS_COUNTS, CONTENTS_GROUPS, CONTENTS_ROWS, ENTRY_TOKEN, ENTRY_W,
+    FIRST_BLOCK, FIRST_LENGTH, FIRST_SPAN, GROUPS, HEIGHT, ILL_FORMED, LEAF_MACHINE, LEAF_STATE, LEAF_W, LENGTH_ROWS,
+    MACHINE_DFA, MACHINE_W, QUOTED_CLOSING, SHORT_LENGTHS, SYNTAX_GROUPS, TRIE_FIRST_TOKEN, TRIE_W, WORD_DIES,
+    WORD_ENDS, WORD_GROUPS, WORD_LEADING, WORD_NEED, WORD_OTHERS, WORD_REFUSED, WORD_W,
 )  # fmt: skip
 
-MOST_FOLLOWED = 64
+MOST_FOLLOWED = 256
 """Most states of a DFA that are followed."""
+PLACES = 2 * MOST_FOLLOWED
+"""Slots of the hash table of the states that are followed."""
 LEAST_SHARE = 8
 """Divisor of the number of tokens: the part whose first bytes must be of word groups. A walk visits fewer faster."""
 LONG_ENOUGH = 4
@@ -117,9 +119,25 @@ def find_groups(t: Any, at: Any, state: Any, loop: Any) -> Any:
     return found
 
 
+@kernel("int64(int64, int64, int64, int64, int64)")
+def keep_direct_groups(t: Any, at: Any, state: Any, target: Any, groups: Any) -> Any:
+    """Return those of some groups of which all characters lead from a state of the DFA at `at` to `target` at once."""
+    dfas, contents = view(t, DFAS), view(t, CONTENTS)
+    n, classes, ranges = dfas[at] + 0, dfas[at + 1] + 0, dfas[at + 2] + 0
+    ascii_class = at + 3 + 2 * ranges
+    row = ascii_class + 128 + 2 * n + state * classes
+    for b in range(32, 128):
+        if dfas[row + dfas[ascii_class + b]] != target:
+            groups &= ~(1 << contents[CONTENTS_GROUPS + b])
+    for k in range(ranges):
+        if dfas[row + dfas[at + 3 + ranges + k]] != target:
+            groups &= ~groups_of(t, first_bytes(t, at, k))
+    return groups
+
+
 @kernel("int64(int64, int64, int64)")
 def find_usual_target(t: Any, at: Any, state: Any) -> Any:
-    """Return the state to which most characters of ASCII lead from a state of the DFA at `at`, if there is one.
+    """Return the state to which most characters of ASCII that a state of the DFA at `at` reads lead, if there is one.
 
     Otherwise any state, or -1 (the majority vote of Boyer and Moore).
     """
@@ -129,6 +147,8 @@ def find_usual_target(t: Any, at: Any, state: Any) -> Any:
     found, votes = -1, 0
     for b in range(32, 128):
         after = dfas[row + dfas[ascii_class + b]] + 0
+        if after < 0:
+            continue
         if votes == 0:
             found = after
         votes += 1 if after == found else -1
@@ -193,14 +213,25 @@ def groups_of_class(t: Any, at: Any, groups: Any, c: Any) -> Any:
     return found & groups
 
 
+@inlined("int64(int64, int64, int64)")
+def find_place(t: Any, queue: Any, state: Any) -> Any:
+    """Return the slot of TRIE_TEMP with the place + 1 of a state among those from `queue` on, or 0 for a new one."""
+    temp, places = view(t, TRIE_TEMP), queue + MOST_FOLLOWED
+    h = state & (PLACES - 1)
+    while temp[places + h] > 0 and temp[queue + temp[places + h] - 1] != state:
+        h = (h + 1) & (PLACES - 1)
+    return places + h
+
+
 @kernel("int64(int64, int64, int64, int64, int64)")
 def follow_groups(t: Any, at: Any, state: Any, groups: Any, out: Any) -> Any:
     """Return for how many characters of these groups none is refused from a state of the DFA at `at`; HEIGHT: always.
 
     Written to TRIE_TEMP at `out`: what may be read besides by states on the way (WORD_OTHERS), whether all such
-    characters are refused after that number (WORD_DIES), the most characters that must follow (WORD_NEED), and if that
-    number is less than LONG_ENOUGH, which groups have a character that is refused then (WORD_REFUSED), and which have
-    one that leads to where it is (WORD_LEADING). The scratch is behind `out`.
+    characters are refused after that number (WORD_DIES), the most characters that must follow (WORD_NEED), whether the
+    leaf may end after some (WORD_ENDS), and if that number is less than LONG_ENOUGH, which groups have a character that
+    is refused then (WORD_REFUSED), and which have one that leads to where it is (WORD_LEADING). The scratch follows
+    `out`.
     """
     dfas, temp, contents = view(t, DFAS), view(t, TRIE_TEMP), view(t, CONTENTS)
     n, classes, ranges = dfas[at] + 0, dfas[at + 1] + 0, dfas[at + 2] + 0
@@ -208,9 +239,11 @@ def follow_groups(t: Any, at: Any, state: Any, groups: Any, out: Any) -> Any:
     accepting = ascii_class + 128
     distance, delta = accepting + n, accepting + 2 * n
     queue = out + WORD_W
-    symbols = queue + MOST_FOLLOWED
+    symbols = queue + MOST_FOLLOWED + PLACES
     count = list_group_classes(t, at, groups, symbols)
-    temp[queue], refused_groups, leading_groups = state, 0, 0
+    for k in range(PLACES):
+        temp[queue + MOST_FOLLOWED + k] = 0
+    temp[queue], temp[find_place(t, queue, state)], refused_groups, leading_groups = state, 1, 0, 0
     known, done, depth, is_chain, dies, is_full = 1, 0, 0, True, False, False
     while True:
         layer = known
@@ -237,16 +270,15 @@ def follow_groups(t: Any, at: Any, state: Any, groups: Any, out: Any) -> Any:
         for i in range(done, layer):
             for j in range(count):
                 after = dfas[delta + temp[queue + i] * classes + temp[symbols + j]] + 0
-                k = 0
-                while k < known and temp[queue + k] != after:
-                    k += 1
-                if k < layer:
-                    is_chain = False
-                elif k == known and known == MOST_FOLLOWED:
+                place = find_place(t, queue, after)
+                if temp[place] == 0 and known == MOST_FOLLOWED:
                     is_full = True
-                elif k == known:
+                elif temp[place] == 0:
                     temp[queue + known] = after
                     known += 1
+                    temp[place] = known
+                elif temp[place] <= layer:
+                    is_chain = False
         depth += 1
         if is_full:
             break
@@ -285,6 +317,7 @@ def follow_groups(t: Any, at: Any, state: Any, groups: Any, out: Any) -> Any:
             temp[out + WORD_OTHERS + (bit_of(b) >> 5)] |= 1 << (bit_of(b) & 31)
         firsts &= firsts - 1
     temp[out + WORD_DIES], temp[out + WORD_NEED] = 1 if dies else 0, need
+    temp[out + WORD_ENDS] = 1 if may_end or is_full else 0
     temp[out + WORD_REFUSED], temp[out + WORD_REFUSED + 1] = refused_groups, refused_groups >> 32
     temp[out + WORD_LEADING], temp[out + WORD_LEADING + 1] = leading_groups, leading_groups >> 32
     return depth
@@ -294,7 +327,7 @@ def follow_groups(t: Any, at: Any, state: Any, groups: Any, out: Any) -> Any:
 def count_word_scratch(t: Any, at: Any) -> Any:
     """Return the words of TRIE_TEMP that `find_words` needs for the DFA at `at`."""
     dfas = view(t, DFAS)
-    return WORD_W + MOST_FOLLOWED + max(dfas[at + 1], 96 + dfas[at + 2])
+    return WORD_W + MOST_FOLLOWED + PLACES + max(dfas[at + 1], 96 + dfas[at + 2])
 
 
 @kernel("int64(int64, int64, int64)")
@@ -319,6 +352,11 @@ def find_words(t: Any, q: Any, out: Any) -> Any:
         if count_begun(t, lasting) >= least:
             groups = lasting
             depth = follow_groups(t, at, state, groups, out)
+            # Or those that lead there at once: others may count (the digits of a quantifier, between braces).
+            direct = keep_direct_groups(t, at, state, target, groups)
+            if depth < LONG_ENOUGH and temp[out + WORD_DIES] == 0 and count_begun(t, direct) >= least:
+                groups = direct
+                depth = follow_groups(t, at, state, groups, out)
         # Or all are read but those that are refused after others (a hyphen after a hyphen), or those after which some
         # are refused (what separates two words).
         else:

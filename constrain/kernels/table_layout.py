@@ -48,7 +48,8 @@ WORD_DIES: Final = 7
 WORD_NEED: Final = 8
 WORD_REFUSED: Final = 9  # 2 words: groups of which a character is refused after that many others
 WORD_LEADING: Final = 11  # 2 words: groups of which a character leads to where others are refused
-WORD_W: Final = 13
+WORD_ENDS: Final = 13    # whether the leaf may end after characters of the groups
+WORD_W: Final = 14
 # MACHINES
 MACHINE_W: Final = 2
 MACHINE_MODE: Final = 0

@@ -24,12 +24,13 @@ from .context_layout import (  # isort: skip
 )  # fmt: skip
 from .table_layout import (  # isort: skip
     ALL_LENGTHS, BELOW_BYTES, BELOW_HEIGHT, BELOW_W, CONTENTS_GROUPS, DESCENT_CHARACTERS, DESCENT_NODE, DESCENT_STATE,
-    DESCENT_W, DONE, ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, HEIGHT, IN_ROW, IN_WORDS, KIND,
-    LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS,
-    LEAF_LONGEST, LEAF_MACHINE, LEAF_NEED, LEAF_ROW, LEAF_SAFE, LEAF_SHORT, LEAF_STAYING_DEPTH, LEAF_STAYING_NEED,
-    LEAF_SUFFIXES, LEAF_SUFFIXES_END, LEAF_W, LENGTH_CLASSES, LISTED_FROM, LISTED_OFFSETS, LISTED_TO, LISTED_TOKENS,
-    MACHINE_DFA, MACHINE_W, MERGED_CHARACTERS, MERGED_FIRST, MERGED_NODE, MERGED_W, MULTIBYTE_GROUPS, QUOTED_CLOSING,
-    QUOTE_BELOW, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W, VISIT_END, VISIT_W, WORD_GROUPS, WORD_NEED,
+    DESCENT_W, DONE, ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, HEIGHT, IN_ROW, IN_WORDS, JSON_INSIDE,
+    KIND, LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED,
+    LEAF_FLAGS, LEAF_LONGEST, LEAF_MACHINE, LEAF_NEED, LEAF_ROW, LEAF_SAFE, LEAF_SHORT, LEAF_STAYING_DEPTH,
+    LEAF_STAYING_NEED, LEAF_SUFFIXES, LEAF_SUFFIXES_END, LEAF_W, LENGTH_CLASSES, LISTED_FROM, LISTED_OFFSETS,
+    LISTED_TO, LISTED_TOKENS, MACHINE_DFA, MACHINE_MODE, MACHINE_W, MERGED_CHARACTERS, MERGED_FIRST, MERGED_NODE,
+    MERGED_W, MULTIBYTE_GROUPS, QUOTED_CLOSING, QUOTE_BELOW, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W, VISIT_END,
+    VISIT_W, WORD_ENDS, WORD_GROUPS, WORD_NEED,
 )  # fmt: skip
 from .leaves import expand_leaf
 from .quoted_subtrees import list_closings
@@ -72,9 +73,37 @@ def begins_as_copy(t: Any, q: Any) -> Any:
     return 1 if MOST_REFUSED * refused <= trie[TRIE_W * end[0] + TRIE_FIRST_TOKEN] else 0
 
 
-@entry("int64(int64, int64)")
-def make_row(t: Any, q: Any) -> Any:
+@inlined("int64(int64, int64)")
+def is_between_characters(t: Any, q: Any) -> Any:
+    """Return whether leaf state q is between two characters inside a JSON string that the leaf does not close."""
+    leaves = view(t, LEAVES)
+    mode = view(t, MACHINES)[MACHINE_W * leaves[q * LEAF_W + LEAF_MACHINE] + MACHINE_MODE]
+    return mode == JSON_INSIDE and leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY != 0
+
+
+@inlined("int64(int64, int64, int64)")
+def has_many_exits(t: Any, q: Any, budget: Any) -> Any:
+    """Return whether a JSON string goes on after most tokens that leave the leaf of state q, expanded, inside of it.
+
+    That is so if the tokens below its exits after one byte are more than the budget of `make_suffix_trie`.
+    """
+    leaves, transitions, trie = view(t, LEAVES), view(t, LEAF_NEXT), view(t, TRIE)
+    edges, end, total = view(t, TRIE_EDGES), view(t, TRIE_END), 0
+    if not is_between_characters(t, q):
+        return False
+    for e in range(trie[TRIE_FIRST_EDGE], trie[TRIE_W + TRIE_FIRST_EDGE]):
+        child, after = edges[e] >> 8, transitions[256 * q + (edges[e] & 255)]
+        if after >= 0 and leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXITS:
+            total += trie[TRIE_W * end[child] + TRIE_FIRST_TOKEN] - trie[TRIE_W * child + TRIE_FIRST_TOKEN]
+    return total > budget
+
+
+@entry("int64(int64, int64, int64)")
+def make_row(t: Any, q: Any, budget: Any) -> Any:
     """Write the row of leaf state q, and the exits of its tokens to TRIE_TEMP. Return the number of exits.
+
+    budget: of `make_suffix_trie`. Of a leaf inside a JSON string whose exits surely exceed it, these are not written,
+    and the number is greater.
 
     The caller publishes the row: MADE_ROW is a new one after the last, or that of any JSON string.
 
@@ -95,20 +124,25 @@ def make_row(t: Any, q: Any) -> Any:
     if words * (row + 1) > size(t, ROWS) or expand_leaf(t, q) < 0:
         return TABLE_IS_FULL
     base = words * row
-    quoted = LEAF_BOUNDARY | LEAF_CLOSES
-    # The row of any JSON string holds for states between two characters only.
+    # A leaf inside a JSON string is left where it may end; the walk finds these exits, unless they are too many.
+    is_open = is_between_characters(t, q)
+    has_no_trie = is_open and has_many_exits(t, q, budget)
+    finds_ends = is_open and not has_no_trie
+    # The row of any JSON string, and word groups, hold for states between two characters only.
+    quoted = LEAF_BOUNDARY if is_open else LEAF_BOUNDARY | LEAF_CLOSES
     free_base = (counts[FREE_ROW] - 1) * words if leaves[q * LEAF_W + LEAF_FLAGS] & quoted == quoted else -1
     copies_free = free_base >= 0 and begins_as_copy(t, q) != 0
-    is_free_row = copies_free and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= below[BELOW_HEIGHT] & HEIGHT
+    safe_characters = 0 if finds_ends else leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE
+    is_free_row = copies_free and safe_characters >= below[BELOW_HEIGHT] & HEIGHT
     # The stack of the walk grows down from the end of the scratch: (node, leaf state, characters, node behind it).
     n_exits, top, end_of_temp, longest = 0, 1, size(t, TRIE_TEMP), 0
     dfa = view(t, MACHINES)[MACHINE_W * leaves[q * LEAF_W + LEAF_MACHINE] + MACHINE_DFA] + 0
     if count_scratch(t, dfa) > end_of_temp // 8 or count_word_scratch(t, dfa) > end_of_temp // 8:
         return TABLE_IS_FULL
     most_needed = find_most_needed(t, q)  # a bound for tokens that are not walked
-    exits_are_listed = free_base >= 0 and view(t, QUOTED)[QUOTED_CLOSING] != 0
+    exits_are_listed = has_no_trie or (not is_open and free_base >= 0 and view(t, QUOTED)[QUOTED_CLOSING] != 0)
     if exits_are_listed:
-        n_exits = list_closings(t, q)
+        n_exits = budget + 1 if has_no_trie else list_closings(t, q)
         if n_exits < 0:
             return TABLE_IS_FULL
         if leaves[q * LEAF_W + LEAF_ROW] >= 0:
@@ -118,14 +152,15 @@ def make_row(t: Any, q: Any) -> Any:
             counts[MADE_ROW] = counts[FREE_ROW] - 1
             return n_exits
     # Word groups, and the bytes for which they are read; before the stack.
-    found, spelled, groups, beyond = end_of_temp // 8 * 5, 0, 0, 0
-    has_few_longer = copies_free and (is_free_row or leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= LONGER)
+    found, spelled = end_of_temp // 8 * 5, 0
+    has_few_longer = copies_free and (is_free_row or safe_characters >= LONGER)
     if leaves[q * LEAF_W + LEAF_FLAGS] & quoted == quoted and not has_few_longer:
         spelled = find_words(t, q, found)
-    if spelled > 0:
-        copies_free = False
-        groups = read_groups(t, found + WORD_GROUPS)
-        beyond = groups & MULTIBYTE_GROUPS
+        if finds_ends and temp[found + WORD_ENDS]:
+            spelled = 0  # Within words the leaf may end.
+    groups = read_groups(t, found + WORD_GROUPS) if spelled > 0 else 0
+    beyond = groups & MULTIBYTE_GROUPS
+    copies_free = copies_free and spelled == 0
     if leaves[q * LEAF_W + LEAF_ROW] >= 0 or is_free_row:
         pass
     elif spelled > 0:
@@ -163,7 +198,7 @@ def make_row(t: Any, q: Any) -> Any:
                     if is_tip or holds_words_only(t, e, found, room, beyond):
                         continue
                     still_in_words = IN_WORDS
-            if in_row and safe > 0 and (exits_are_listed or edge & 255 != 34):
+            if in_row and safe > 0 and not finds_ends and (exits_are_listed or edge & 255 != 34):
                 if is_tip:
                     continue
                 has_exits = not exits_are_listed and below[summary + BELOW_BYTES] & QUOTE_BELOW != 0
@@ -189,7 +224,7 @@ def make_row(t: Any, q: Any) -> Any:
             count = characters_before if is_done else characters
             if is_escape:
                 count |= ESCAPED
-            if flags & LEAF_EXITS:
+            if flags & LEAF_EXITS and not has_no_trie:
                 if exits_are_listed:
                     continue
                 if MERGED_FIRST + MERGED_W * (n_exits + 1) > end_of_temp // 2:  # `find_staying_bytes` uses the middle
@@ -227,7 +262,7 @@ def make_row(t: Any, q: Any) -> Any:
             if not is_tip:
                 if leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:
                     return TABLE_IS_FULL
-                if leaves[after * LEAF_W + LEAF_ALLOWED] == 0:
+                if leaves[after * LEAF_W + LEAF_ALLOWED] == 0 and count & IN_ROW == 0:
                     continue
                 if VISIT_W * (top + 2) > end_of_temp // 4:
                     return TABLE_IS_FULL

@@ -321,7 +321,7 @@ class MaskTable:
             if found is not None:
                 return found
             self._expand_inside_tokens(state)
-        exits: int = make_row(self.address, state)
+        exits: int = make_row(self.address, state, SUFFIX_BUDGET)
         if exits < 0:
             raise TableFull
         return exits

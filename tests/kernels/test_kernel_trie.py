@@ -21,7 +21,7 @@ from constrain.frontends.regex import to_dfa
 from constrain.kernels import byte_rows, layout as at, trie as kernels, vocabulary_trie
 from constrain.vocabulary import mask_table
 from constrain.vocabulary.byte_groups import BYTE_GROUPS
-from constrain.vocabulary.mask_table import MaskTable
+from constrain.vocabulary.mask_table import SUFFIX_BUDGET, MaskTable
 from constrain.vocabulary.token_order import order_tokens
 
 PIECES = [
@@ -326,7 +326,7 @@ def test_suffixes_beyond_the_budget_are_not_merged(mode: int) -> None:
             work += sum(
                 bool(field(table, after, at.LEAF_FLAGS) & at.LEAF_EXITS) for after, *_ in path(table, leaf, token)
             )
-        places = kernels.make_row(table.address, leaf)
+        places = kernels.make_row(table.address, leaf, SUFFIX_BUDGET)
         made = kernels.make_suffix_trie(table.address, leaf, places, work + budget_more)
         assert made == field(table, leaf, at.LEAF_SUFFIXES) and (made >= 0) == (budget_more == 0)
         assert made >= 0 or made == -2
@@ -364,7 +364,7 @@ def grown(table: MaskTable, name: str, call: Callable[[], int], least: int = 8) 
     first = least if count is None else int(counts[count]) * width
     kept = [field for field, _ in counted.values() if field != at.N_LEAVES]
     before = counts[kept].copy()
-    for length in range(first, first + 5000):
+    for length in range(first, first + 10_000):
         with lengths(table, **{name: length}):
             result = call()
         if result >= 0:
@@ -386,7 +386,7 @@ def test_without_space_nothing_is_written_and_the_call_can_be_repeated(pattern: 
 
     def row() -> int:
         nonlocal places
-        places = int(kernels.make_row(table.address, leaf))
+        places = int(kernels.make_row(table.address, leaf, SUFFIX_BUDGET))
         return places
 
     slots_of_rows = ("TRIE_TEMP", "ROWS", "LEAVES", "LEAF_NEXT")

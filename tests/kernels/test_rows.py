@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain import ConstrainError, Vocabulary
+from constrain.automata.dfa import Dfa
 from constrain.frontends.regex import to_dfa
 from constrain.kernels import layout as at
+from constrain.vocabulary import mask_table
 from constrain.vocabulary.mask_table import MaskTable
 
 PIECES = [
@@ -45,11 +47,28 @@ def followed(table: MaskTable, state: int, token: bytes) -> tuple[bool, int | No
     return True, None
 
 
+def may_end_inside(table: MaskTable, state: int, token: bytes) -> bool:
+    """Whether the leaf may end between two bytes of a token."""
+    following, leaves = table.arrays[at.LEAF_NEXT], table.arrays[at.LEAVES]
+    for byte in token[:-1]:
+        table.expand(state)
+        state = int(following[256 * state + byte])
+        if state < 0 or leaves[state * at.LEAF_W + at.LEAF_FLAGS] & at.LEAF_EXITS:
+            return state >= 0
+    return False
+
+
 @pytest.mark.parametrize("mode", [at.JSON_STRING, at.JSON_INSIDE, at.UTF8])
+@pytest.mark.parametrize("budget", [mask_table.SUFFIX_BUDGET, -1])
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_row_holds_the_tokens_that_stay_inside(pattern: str, mode: int) -> None:
+def test_a_row_holds_the_tokens_that_stay_inside(
+    pattern: str, budget: int, mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mask_table, "SUFFIX_BUDGET", budget)
     vocabulary = Vocabulary.from_tokens([*PIECES, None], (len(PIECES),))
     table = MaskTable(vocabulary)
+    if mode == at.JSON_INSIDE:  # from which its rows may begin
+        table.row(table.start(Dfa.any_text(), at.JSON_STRING))
     todo, seen = [table.start(to_dfa(pattern), mode)], set[int]()
     while todo and len(seen) < 60:
         state = todo.pop(0)
@@ -67,11 +86,14 @@ def test_a_row_holds_the_tokens_that_stay_inside(pattern: str, mode: int) -> Non
         stored = [bool(row[t >> 5] >> (t & 31) & 1) for t in range(len(PIECES))]
         taken = [followed(table, state, piece) for piece in PIECES]
         assert stored == [inside for inside, _ in taken], (pattern, state)
-        if mode == at.JSON_STRING:
+        if record[at.LEAF_SUFFIXES] >= 0:
             first, last = record[at.LEAF_SUFFIXES], record[at.LEAF_SUFFIXES_END]
             trie, tokens = table.arrays[at.TRIE], table.arrays[at.TRIE_TOKENS]
             leaving = set(tokens[2 * trie[2 * first + 1] : 2 * trie[2 * last + 1] : 2].tolist())
-            assert leaving == {t for t, (_, closed) in enumerate(taken) if closed is not None}, (pattern, state)
+            if mode == at.JSON_STRING:
+                assert leaving == {t for t, (_, closed) in enumerate(taken) if closed is not None}, (pattern, state)
+            else:
+                assert leaving == {t for t, one in enumerate(PIECES) if may_end_inside(table, state, one)}, state
 
 
 CLASSES = st.sampled_from([
