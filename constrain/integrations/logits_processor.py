@@ -8,7 +8,8 @@ cache from rows to Matchers makes this cheap: the row without its last token is 
     row of ids  =  prompt  +  text  [ + end token  + padding ]
 
 The ids do not show where the prompt ends. `prompt_length=` gives it; without it, the rows of the first call are taken
-as the prompts, as are those of any later batch that does not begin with them. How transformers 5 calls a processor
+as the prompts, as are those of any later batch in which a row is neither in the cache nor one token longer than a row
+in it: within one `generate` every position is requested. How transformers 5 calls a processor
 (`generation/utils.py`, `candidate_generator.py`): beam search passes log-probabilities of flattened beams, not logits;
 finished rows continue with padding; assisted decoding, with batch size 1, requests each position of a draft and then
 goes back to before it; continuous batching passes one token per row (refused here).
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 __all__ = ["ConstraintLogitsProcessor"]
 
 Ids = NDArray[np.int64]
+RowKey = tuple[int, bytes]
+"""The index of a row's constraint, and the bytes of its ids."""
 CAPACITY = 1024
 """Fewest rows in the cache: far more than the length of a draft. Eight per row of the batch if that is more."""
 
@@ -65,7 +68,8 @@ class ScoreMasker(Protocol):
 class ConstraintLogitsProcessor:
     """A logits processor for `model.generate(..., logits_processor=[...])`.
 
-    Use a processor in one `generate` at a time. It may be reused afterwards. A processor is also a sequence of one
+    Use a processor in one `generate` at a time. It may be reused afterwards, for other prompts or to continue a text
+    that was cut short; `prompt_length` says when the two cannot be told apart. A processor is also a sequence of one
     item, itself, so that `logits_processor=processor` works, too.
 
     Parameters
@@ -86,8 +90,9 @@ class ConstraintLogitsProcessor:
         token is allowed only if a completion fits after it.
     prompt_length : int, optional
         Number of ids of the prompt in every row, left padding included; of an encoder-decoder, number of ids that its
-        decoder starts from. By default taken from the first call. Give it where a new prompt may begin with an old one
-        and its answer (a conversation), or where a new processor continues a text.
+        decoder starts from. By default taken from the first call of each `generate`. Give it where a new processor
+        continues a text, and where a new prompt may be the old one, or that and the beginning of its answer, and one
+        token more: such rows are taken for a text that is continued.
     on_refused : {"raise", "end"}
         How to treat a row whose text contains a token that the constraint refuses. "raise": ConstrainError, since the
         text was changed outside the processor. "end": allow end tokens only; for drafts that were not constrained
@@ -141,7 +146,7 @@ class ConstraintLogitsProcessor:
         for one, budget in zip(self.constraints, self.budgets):
             RowPosition(one.matcher(), self.endings, budget)  # raises LimitError now if the budget is too small
         self.prompts: Ids | None = None
-        self.known: OrderedDict[tuple[int, bytes], RowPosition] = OrderedDict()
+        self.known: OrderedDict[RowKey, RowPosition] = OrderedDict()
         self.width: int | None = None
         self.all_ended = False
         self.open_matchers: list[Matcher] = []  # of the rows of the last masks that go on
@@ -222,10 +227,10 @@ class ConstraintLogitsProcessor:
         if shape[-1] != self.width:
             check_logits(vocabulary, shape[-1])
             self.width = shape[-1]
-        owners = self.owners(len(ids))
-        start: int = self.starts(ids, owners)
+        keys = [(owner, row.tobytes()) for owner, row in zip(self.owners(len(ids)), ids)]
+        start: int = self.starts(ids, keys)
         out = np.zeros((len(ids), (vocabulary.size + 31) // 32), np.int32)
-        positions = [self.position(row, start, owner, len(ids)) for row, owner in zip(ids, owners)]
+        positions = [self.position(row, key, start, len(ids)) for row, key in zip(ids, keys)]
         self.all_ended = self.on_refused == "raise" and all(one.ended > 1 for one in positions)
         going = [row for row, one in enumerate(positions) if isinstance(one.matcher, Matcher) and one.is_open]
         self.open_matchers = [positions[row].matcher for row in going]
@@ -263,44 +268,53 @@ class ConstraintLogitsProcessor:
             )
         return [row * count // rows for row in range(rows)]
 
-    def starts(self, ids: Ids, owners: list[int]) -> int:
+    def starts(self, ids: Ids, keys: list[RowKey]) -> int:
         """Return the number of ids of each row that are its prompt; store the prompts of a new batch."""
         if self.prompt_length is not None:
             if ids.shape[1] < self.prompt_length:
                 raise ConstrainError(f"the rows have {ids.shape[1]} ids, fewer than prompt_length={self.prompt_length}")
             return self.prompt_length
-        if self.prompts is not None and self.continues(ids, owners):
-            return int(self.prompts.shape[1])
-        self.prompts = ids.copy()
-        self.known.clear()
-        return int(ids.shape[1])
+        if self.prompts is None or not self.continues(ids, keys):
+            self.prompts = ids.copy()
+            self.known.clear()
+        return int(self.prompts.shape[1])
 
-    def continues(self, ids: Ids, owners: list[int]) -> bool:
-        """Return whether every row begins with a known prompt of its own constraint."""
+    def continues(self, ids: Ids, keys: list[RowKey]) -> bool:
+        """Return whether every row is known, or is one token longer than a known row of the same constraint.
+
+        Otherwise these are new prompts, even if they begin with the old ones.
+        """
         assert self.prompts is not None
         length = self.prompts.shape[1]
-        if ids.shape[1] < length:
-            return False
-        before = self.owners(len(self.prompts))
-        known = {(owner, prompt.tobytes()) for owner, prompt in zip(before, self.prompts)}
-        heads = [head.tobytes() for head in np.ascontiguousarray(ids[:, :length])]
-        if all(pair in known for pair in zip(owners, heads)):
+        follows = [key in self.known or row_before(key, ids) in self.known for key in keys]
+        if all(follows):
             return True
-        if len(self.constraints) > 1 and ids.shape[1] > length and set(heads) <= {h for _, h in known}:
-            raise ConstrainError(
-                "the rows are in another order than their constraints",
-                hint="Keep the order of the batch, or use one processor per row.",
-            )
+        if ids.shape[1] <= length:
+            return False
+        if len(self.constraints) > 1:
+            rows = {row for _, row in self.known}
+            if all(row in rows or row_before((owner, row), ids)[1] in rows for owner, row in keys):
+                raise ConstrainError(
+                    "the rows are in another order than their constraints",
+                    hint="Keep the order of the batch, or use one processor per row.",
+                )
+        if any(follows):
+            prompts = {prompt.tobytes() for prompt in self.prompts}
+            if all(head.tobytes() in prompts for head in ids[:, :length]):
+                raise ConstrainError(
+                    f"row {follows.index(True)} continues a text that this processor knows, and row "
+                    f"{follows.index(False)} another continuation of the same prompts",
+                    hint="Give prompt_length=, the number of ids of each row that are its prompt.",
+                )
         return False
 
-    def position(self, row: Ids, start: int, owner: int, rows: int) -> RowPosition:
+    def position(self, row: Ids, key: RowKey, start: int, rows: int) -> RowPosition:
         """Return the position after a row: cached, one token after a cached one, or replayed from the prompt."""
-        key = (owner, row.tobytes())
         cached = self.known.get(key)
         if cached is None:
-            before = self.known.get((owner, row[:-1].tobytes())) if len(row) > start else None
+            before = self.known.get(row_before(key, row)) if len(row) > start else None
             if before is None:
-                before = RowPosition(self.constraints[owner].matcher(), self.endings, self.budgets[owner])
+                before = RowPosition(self.constraints[key[0]].matcher(), self.endings, self.budgets[key[0]])
                 fresh = row[start:]
             else:
                 fresh = row[-1:]
@@ -356,6 +370,11 @@ def checked_constraints(constraint: Any) -> list[Any]:
                 hint="Compile all of them for the Vocabulary of the model.",
             )
     return listed
+
+
+def row_before(key: RowKey, ids: Ids) -> RowKey:
+    """Return the key of a row without its last id. ids: the row, or a batch that holds it."""
+    return key[0], key[1][: -ids.itemsize]
 
 
 def are_logprobs(scores: torch.Tensor) -> bool:

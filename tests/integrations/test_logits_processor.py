@@ -44,25 +44,27 @@ def test_positions_are_of_tokens_not_of_calls() -> None:
         assert allowed(processor, [9, 9, AB, C]) == [{END}]
         assert allowed(processor, [9, 9, A]) == [{B}]
         assert allowed(processor, [9, 9]) == [{A, B, AB}]
-        assert allowed(processor, [9, 9, A, B, C]) == [{END}], "several tokens at once"
+        assert allowed(processor, [9, 9, A, B]) == [{C, END}]
     assert allowed(processor, [9, 9, B], [9, 9, A], [9, 9, AB]) == [{END}, {B}, {C, END}], "rows of one prompt"
 
 
 def test_finished_rows_take_padding() -> None:
     processor = ConstraintLogitsProcessor(CONSTRAINT)
     allowed(processor, [9], [9])
-    for tail in ([END], [END, PAD], [END, END, OTHER]):
+    allowed(processor, [9, AB], [9, A])
+    for tail in ([END], [END, PAD], [END, PAD, OTHER]):
         rows = [[9, AB, *tail], [9, A, B, C, *([END] * (len(tail) - 2))][: 2 + len(tail)]]
         assert allowed(processor, *rows)[0] == {END}
     with pytest.raises(ConstrainError, match="goes on after the end token"):
-        allowed(processor, [9, AB, END, END], [9, B, END, END])
+        allowed(processor, [9, AB, END, PAD, OTHER, END], [9, A, B, C, END, END])
     with pytest.raises(ConstrainError, match="after its end token"):
-        allowed(processor, [9, B, END, A], [9, A, B, C])
+        allowed(processor, [9, AB, END, A], [9, A, B, C])
 
 
 def test_a_row_that_was_changed_is_an_error_or_ends() -> None:
     processor = ConstraintLogitsProcessor(CONSTRAINT)
     allowed(processor, [9])
+    allowed(processor, [9, A])
     with pytest.raises(ConstrainError, match="token 3 after 'a'"):
         allowed(processor, [9, A, C])
     with pytest.raises(ConstrainError, match="token 4 after 'a'"):
@@ -70,6 +72,7 @@ def test_a_row_that_was_changed_is_an_error_or_ends() -> None:
     assert allowed(processor, [9, A]) == [{B}], "and goes on as if nothing had been"
     lenient = ConstraintLogitsProcessor(CONSTRAINT, on_refused="end")
     allowed(lenient, [9])
+    allowed(lenient, [9, A])
     assert allowed(lenient, [9, A, C]) == [{END}]
     assert allowed(lenient, [9, A, C, A]) == [{END}]
     assert allowed(lenient, [9, A, B]) == [{C, END}]
@@ -85,9 +88,27 @@ def test_new_prompts_are_learnt() -> None:
     assert allowed(processor, [A]) == [{B}]
 
 
+def test_a_prompt_that_begins_with_the_old_one_is_learnt() -> None:
+    """Every position of a text is requested in turn, so a row with more than one new token is a prompt."""
+    processor = ConstraintLogitsProcessor(CONSTRAINT)
+    assert allowed(processor, [9]) == [{A, B, AB}]
+    assert allowed(processor, [9, A]) == [{B}]
+    assert allowed(processor, [9, AB, C]) == [{A, B, AB}], "the old prompt and two tokens"
+    assert allowed(processor, [9, AB, C, A]) == [{B}]
+    assert allowed(processor, [9, AB, C, A, B]) == [{C, END}]
+    assert allowed(processor, [9, AB, C, A, B, END, 8]) == [{A, B, AB}], "a conversation"
+    assert allowed(processor, [9, 8], [9, 9]) == [{A, B, AB}] * 2
+    assert allowed(processor, [9, 8, B], [9, 9, A]) == [{END}, {B}]
+    assert allowed(processor, [9, 8], [9, 7]) == [{A, B, AB}] * 2, "one old prompt and a new one"
+    assert allowed(processor, [9, 8, A], [9, 7, AB]) == [{B}, {C, END}]
+    with pytest.raises(ConstrainError, match=r"row 0 continues .* and row 1 another(.|\n)*prompt_length="):
+        allowed(processor, [9, 8, A, B], [9, 7, A, B])
+
+
 def test_the_length_of_the_prompt_can_be_said() -> None:
     processor = ConstraintLogitsProcessor(CONSTRAINT, prompt_length=1)
     assert allowed(processor, [9, AB]) == [{C, END}]
+    assert allowed(processor, [9, A, B, C]) == [{END}], "several tokens at once"
     assert allowed(processor, [8, A], [9, B]) == [{B}, {END}]
     with pytest.raises(ConstrainError, match="fewer than prompt_length"):
         allowed(processor, [])
@@ -109,8 +130,7 @@ def test_rows_belong_to_their_constraints() -> None:
 
 def test_evicted_states_are_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CAPACITY", 1)
-    processor = ConstraintLogitsProcessor(CONSTRAINT)
-    allowed(processor, [9])
+    processor = ConstraintLogitsProcessor(CONSTRAINT, prompt_length=1)
     for _ in range(20):
         assert allowed(processor, [9, A]) == [{B}]
         assert allowed(processor, [9, AB, C]) == [{END}]

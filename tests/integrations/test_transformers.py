@@ -276,6 +276,27 @@ def test_a_processor_is_used_again() -> None:
         assert model_generate(loaded, inputs, processor, num_beams=2) is not None
 
 
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"do_sample": True, "num_return_sequences": 3, "top_k": 0}, {"num_beams": 3, "num_return_sequences": 2},
+     {"prompt_lookup_num_tokens": 3}, {"assistant_model": True}],
+    ids=["greedy", "sampled", "beams", "lookup", "assisted"],
+)  # fmt: skip
+def test_a_processor_is_used_again_for_longer_prompts(more: dict[str, object]) -> None:
+    """Each prompt begins with the one before it, as in a conversation; also one that is a prompt and its answer."""
+    loaded = made("llama")
+    if "assistant_model" in more:
+        more = {"assistant_model": made("llama", 1).model}
+    constraint = constraint_for(loaded)
+    processor = ConstraintLogitsProcessor(constraint)
+    ids = loaded.prompt_ids("name")
+    for text in ("age and name in list", "the order of people", ""):
+        output = model_generate(loaded, {"input_ids": torch.tensor([ids])}, processor, **more)
+        rows = written(loaded, {"input_ids": torch.tensor([ids])}, output)
+        assert all(loaded.vocabulary.text(row) in TEXTS for row in rows)
+        ids = [*output[0].tolist(), *loaded.prompt_ids(text)]
+
+
 def test_a_text_that_was_cut_short_is_continued() -> None:
     """The ids that came out go in again: the same processor knows the prompt; a new one is given its length."""
     loaded = made("gpt2")
