@@ -10,9 +10,10 @@ cache from rows to Matchers makes this cheap: the row without its last token is 
 The ids do not show where the prompt ends. `prompt_length=` gives it; without it, the rows of the first call are taken
 as the prompts, as are those of any later batch in which a row is neither in the cache nor one token longer than a row
 in it: within one `generate` every position is requested. How transformers 5 calls a processor
-(`generation/utils.py`, `candidate_generator.py`): beam search passes log-probabilities of flattened beams, not logits;
-finished rows continue with padding; assisted decoding, with batch size 1, requests each position of a draft and then
-goes back to before it; continuous batching passes one token per row (refused here).
+(`generation/utils.py`, `candidate_generator.py`): beam search passes log-probabilities of flattened beams, not logits,
+and draws candidates of probability 0 where there are no others; finished rows continue with padding; assisted decoding,
+with batch size 1, requests each position of a draft and then goes back to before it; continuous batching passes one
+token per row (refused here).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ from ..base.keyword_names import explain_keywords
 from ..decoding.reachable_tokens import Budget
 from ..engine.batches import apply_mask, fill_masks
 from ..engine.matcher import Matcher
-from .row_positions import OnRefused, RowEndings, RowPosition
+from .row_positions import RowEndings, RowPosition
 from .transformers_models import logit_width
 from .transformers_versions import check_transformers_version
 from .vocabulary_match import check_logits, check_tokenizer
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ConstraintLogitsProcessor"]
 
+OnRefused = Literal["raise", "end"]
 Ids = NDArray[np.int64]
 RowKey = tuple[int, bytes]
 """The index of a row's constraint, and the bytes of its ids."""
@@ -149,6 +151,7 @@ class ConstraintLogitsProcessor:
         self.known: OrderedDict[RowKey, RowPosition] = OrderedDict()
         self.width: int | None = None
         self.all_ended = False
+        self.refused: RowPosition | None = None  # a row of the last masks that holds a refused token
         self.open_matchers: list[Matcher] = []  # of the rows of the last masks that go on
         self.prefetcher: ScoreMasker | None = None  # set by `mask_prefetching.MaskPrefetcher`
 
@@ -203,7 +206,9 @@ class ConstraintLogitsProcessor:
             masks = torch.from_numpy(self.masks(input_ids.detach().cpu().numpy(), scores.shape))
             out = mask_scores(scores, masks.to(scores.device))
         self.check_left(out, scores)
-        if self.all_ended and (len(scores) == 1 or not are_logprobs(scores)):
+        if self.on_refused == "raise" and (self.all_ended or self.refused) and not self.are_beams(input_ids, scores):
+            if self.refused:
+                self.refused.check_refused()
             raise self.goes_on(int(input_ids[0, -1]))
         return out
 
@@ -231,7 +236,8 @@ class ConstraintLogitsProcessor:
         start: int = self.starts(ids, keys)
         out = np.zeros((len(ids), (vocabulary.size + 31) // 32), np.int32)
         positions = [self.position(row, key, start, len(ids)) for row, key in zip(ids, keys)]
-        self.all_ended = self.on_refused == "raise" and all(one.ended > 1 for one in positions)
+        self.all_ended = all(one.ended > 1 for one in positions)
+        self.refused = next((one for one in positions if one.refused), None)
         going = [row for row, one in enumerate(positions) if isinstance(one.matcher, Matcher) and one.is_open]
         self.open_matchers = [positions[row].matcher for row in going]
         fill_masks(self.open_matchers, out, rows=going if len(going) < len(out) else None)
@@ -248,15 +254,25 @@ class ConstraintLogitsProcessor:
         return out
 
     def goes_on(self, token: int) -> ConstrainError:
-        """Return the error of `generate` continuing texts after their end tokens.
-
-        Only beam search, which passes log-probabilities of several rows, does so legitimately.
-        """
+        """Return the error of `generate` continuing texts after their end tokens. Only beam search may do so."""
         return ConstrainError(
             f"generate goes on after the end token, with token {token}: it does not stop where the text ends",
             hint=f"Give generate eos_token_id={list(self.endings.stops)}, or give model= to the "
             "ConstraintLogitsProcessor, which then ends the text with a token that the model stops at.",
         )
+
+    def are_beams(self, ids: torch.Tensor, scores: torch.Tensor) -> bool:
+        """Return whether these are rows of beam search: several for each prompt, and log-probabilities, not logits.
+        Processors before this one may have lowered some of these.
+
+        Beam search continues ended texts with padding, and where fewer tokens are allowed than it draws candidates,
+        some of these are refused ones. Their beams have the score -inf, whatever follows: it returns none of them.
+        """
+        start = len(self.prompts[0]) if self.prompt_length is None and self.prompts is not None else self.prompt_length
+        shared = (ids[1:, :start] == ids[:-1, :start]).all(-1).tolist()
+        if not shared or not all(above or below for above, below in zip([False, *shared], [*shared, False])):
+            return False
+        return bool((scores.float().logsumexp(-1) < 1e-2).all())
 
     def owners(self, rows: int) -> list[int]:
         """Return the index of each row's constraint."""
@@ -320,7 +336,7 @@ class ConstraintLogitsProcessor:
                 fresh = row[-1:]
             cached = before
             for token in fresh:
-                cached = cached.after(int(token), self.on_refused)
+                cached = cached.after(int(token))
             self.known[key] = cached
             while len(self.known) > max(CAPACITY, 8 * rows):
                 self.known.popitem(last=False)
@@ -375,11 +391,6 @@ def checked_constraints(constraint: Any) -> list[Any]:
 def row_before(key: RowKey, ids: Ids) -> RowKey:
     """Return the key of a row without its last id. ids: the row, or a batch that holds it."""
     return key[0], key[1][: -ids.itemsize]
-
-
-def are_logprobs(scores: torch.Tensor) -> bool:
-    """Return whether rows of scores are log-probabilities, as in beam search, rather than logits."""
-    return bool((scores.float().logsumexp(-1).abs() < 1e-2).all())
 
 
 def check_count(name: str, value: Any, least: int) -> None:

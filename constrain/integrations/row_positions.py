@@ -5,7 +5,7 @@ A RowPosition is immutable: `after` returns the next one. So rows can be reorder
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from ..engine.matcher import Matcher
     from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["RowEndings", "OnRefused", "RowPosition"]
-
-OnRefused = Literal["raise", "end"]
+__all__ = ["RowEndings", "RowPosition"]
 
 
 class RowEndings:
@@ -64,38 +62,42 @@ class RowPosition:
     """The state of a row: a Matcher that is never advanced further.
 
     ended: number of tokens of the row from its end token on, 0 while the text is open. closing: a completion of the
-    text, if there is a Budget. refused: whether the row was given up (`on_refused="end"`).
+    text, if there is a Budget. refused: the first token that the constraint refused, with the reason, None if there is
+    none. What follows a refused token is not looked at.
     """
 
     __slots__ = ("budget", "closing", "ended", "endings", "matcher", "refused", "taken")
+    refused: tuple[int, TokenRefused | None] | None
 
     def __init__(self, matcher: Matcher, endings: RowEndings, budget: Budget | None = None) -> None:
         self.matcher, self.endings, self.budget = matcher, endings, budget
-        self.taken, self.ended, self.refused = 0, 0, False
+        self.taken, self.ended, self.refused = 0, 0, None
         self.closing = None if budget is None else budget.begin(matcher)
 
-    def moved(self, matcher: Matcher, closing: bytes | None, ended: int, refused: bool) -> RowPosition:
+    def moved(
+        self,
+        matcher: Matcher,
+        closing: bytes | None,
+        ended: int,
+        refused: tuple[int, TokenRefused | None] | None = None,
+    ) -> RowPosition:
         """Return a RowPosition one token further."""
         other = object.__new__(RowPosition)
         other.matcher, other.endings, other.budget = matcher, self.endings, self.budget
         other.taken, other.closing, other.ended, other.refused = self.taken + 1, closing, ended, refused
         return other
 
-    def after(self, token: int, on_refused: OnRefused) -> RowPosition:
+    def after(self, token: int) -> RowPosition:
         """Return the position after one more token. Only end tokens and padding may follow an end token."""
         vocabulary = self.matcher.constraint.vocabulary
         if self.refused:
-            return self.moved(self.matcher, None, self.ended, True)
+            return self.moved(self.matcher, None, self.ended, self.refused)
         if self.ended:
             is_text = token < vocabulary.size and vocabulary.tokens[token] is not None
-            if on_refused == "raise" and is_text and token not in self.endings.passive:
-                raise ConstrainError(
-                    f"the text of a row continues, with token {token}, after its end token: this is not padding",
-                    hint="If these ids are a new prompt, use a new ConstraintLogitsProcessor or give prompt_length=.",
-                )
-            return self.moved(self.matcher, None, self.ended + 1, False)
+            refused = (token, None) if is_text and token not in self.endings.passive else None
+            return self.moved(self.matcher, None, self.ended + 1, refused)
         if token in vocabulary.eos_ids and self.matcher.is_complete:
-            return self.moved(self.matcher, None, 1, False)
+            return self.moved(self.matcher, None, 1)
         matcher, closing = self.matcher.fork(), None
         try:
             matcher.advance(token)
@@ -104,21 +106,31 @@ class RowPosition:
                 if closing is None:
                     raise TokenRefused(f"After token {token} the text cannot be completed in max_new_tokens.")
         except TokenRefused as error:
-            if on_refused == "end":
-                return self.moved(self.matcher, None, 0, True)
-            text = vocabulary.decode(self.matcher.tokens)
+            return self.moved(self.matcher, None, 0, (token, error.with_traceback(None)))
+        return self.moved(matcher, closing, 0)
+
+    def check_refused(self) -> None:
+        """Raise ConstrainError if the row holds a refused token."""
+        if self.refused is None:
+            return
+        token, cause = self.refused
+        if self.ended:
             raise ConstrainError(
-                f"a row holds token {token} after {text[-40:]!r}, which its constraint refuses",
-                hint="If somebody changed the text on purpose, or these ids are a new prompt, use a new "
-                "ConstraintLogitsProcessor or give prompt_length=. If they are a draft that was made without this "
-                'processor, give on_refused="end".',
-            ) from error
-        return self.moved(matcher, closing, 0, False)
+                f"the text of a row continues, with token {token}, after its end token: this is not padding",
+                hint="If these ids are a new prompt, use a new ConstraintLogitsProcessor or give prompt_length=.",
+            )
+        text = self.matcher.constraint.vocabulary.decode(self.matcher.tokens)
+        raise ConstrainError(
+            f"a row holds token {token} after {text[-40:]!r}, which its constraint refuses",
+            hint="If somebody changed the text on purpose, or these ids are a new prompt, use a new "
+            "ConstraintLogitsProcessor or give prompt_length=. If they are a draft that was made without this "
+            'processor, give on_refused="end".',
+        ) from cause
 
     @property
     def is_open(self) -> bool:
         """Whether the text may continue."""
-        return not self.ended and not self.refused
+        return not self.ended and self.refused is None
 
     def mask(self) -> NDArray[np.int32]:
         """Return the mask of the next token, int32 [words]; after the end only end tokens and padding are allowed."""

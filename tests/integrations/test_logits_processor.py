@@ -78,6 +78,21 @@ def test_a_row_that_was_changed_is_an_error_or_ends() -> None:
     assert allowed(lenient, [9, A, B]) == [{C, END}]
 
 
+def test_a_refused_token_is_an_error_but_in_beams() -> None:
+    """Beam search draws candidates of probability 0 where there are no others; their scores stay -inf."""
+    logits = torch.zeros(2, 9)
+    for scores in (logits.log_softmax(-1), logits.log_softmax(-1) * 1.2):
+        processor = ConstraintLogitsProcessor(CONSTRAINT)
+        for ids in ([[9], [9]], [[9, A], [9, C]], [[9, A, B], [9, C, A]], [[9, A, B, END], [9, A, B, A]]):
+            assert processor(torch.tensor(ids), scores).isfinite().any(-1).all()
+        assert processor(torch.tensor([[9, A, B, END, A], [9, A, B, END, END]]), scores).isfinite().any(-1).all()
+    for prompts, scores in (([9, 9], logits), ([9, 8], logits.log_softmax(-1))):
+        processor = ConstraintLogitsProcessor(CONSTRAINT)
+        processor(torch.tensor([[prompt] for prompt in prompts]), scores)
+        with pytest.raises(ConstrainError, match="holds token 3 after ''"):
+            processor(torch.tensor([[prompts[0], A], [prompts[1], C]]), scores)
+
+
 def test_new_prompts_are_learnt() -> None:
     processor = ConstraintLogitsProcessor(CONSTRAINT)
     assert allowed(processor, [9, 8]) == [{A, B, AB}]

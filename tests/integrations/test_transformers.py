@@ -205,6 +205,19 @@ def test_beam_search_stays_inside_the_constraint() -> None:
         assert all(loaded.vocabulary.text(tokens) in TEXTS for tokens in written(loaded, inputs, output))
 
 
+@pytest.mark.parametrize("more", [{}, {"num_return_sequences": 4}, {"repetition_penalty": 1.3}])
+def test_sampled_beams_stay_inside_the_constraint(more: dict[str, object]) -> None:
+    """Most steps allow fewer tokens than the candidates that are drawn without replacement."""
+    loaded = made("llama")
+    inputs = inputs_for(loaded, *PROMPTS[:2])
+    for texts in (TEXTS, TEXTS[1:2]):
+        for seed in range(2):
+            torch.manual_seed(seed)
+            processor = ConstraintLogitsProcessor(constraint_for(loaded, *texts))
+            output = model_generate(loaded, inputs, processor, num_beams=4, do_sample=True, **more)
+            assert all(loaded.vocabulary.text(tokens) in texts for tokens in written(loaded, inputs, output))
+
+
 @pytest.mark.parametrize("family", ["llama", "t5"])
 def test_sampling_follows_the_masked_distribution(family: str) -> None:
     """400 texts by num_return_sequences, against the exact distribution of masked sampling."""

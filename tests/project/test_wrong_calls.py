@@ -521,7 +521,8 @@ INNER = {
     "Constraint.state_cache", "Form.grammar", "Form.token_nodes", "Form.names", "Form.read", "Refusal.count",
     "Refusal.index",
     *(f"ConstraintLogitsProcessor.{name}"
-      for name in ("check_left", "continues", "goes_on", "is_assistant", "masks", "owners", "position", "starts")),
+      for name in ("are_beams", "check_left", "continues", "goes_on", "is_assistant", "masks", "owners", "position",
+                   "starts")),
 }  # fmt: skip
 """Methods for the library's own use."""
 
