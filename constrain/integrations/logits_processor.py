@@ -141,6 +141,7 @@ class ConstraintLogitsProcessor:
                 generation_config = getattr(model, "generation_config", None) or model.config
         if tokenizer is not None:
             check_tokenizer(vocabulary, tokenizer)
+        self.has_config = generation_config is not None
         self.endings = RowEndings(vocabulary, generation_config)
         self.budgets = [
             None if max_new_tokens is None else Budget(vocabulary, max_new_tokens) for _ in self.constraints
@@ -255,10 +256,19 @@ class ConstraintLogitsProcessor:
 
     def goes_on(self, token: int) -> ConstrainError:
         """Return the error of `generate` continuing texts after their end tokens. Only beam search may do so."""
+        stops = list(self.endings.stops)
+        if not self.has_config:
+            other = (
+                "or give model= to the ConstraintLogitsProcessor, which then ends the text with a token that the model "
+                "stops at."
+            )
+        elif self.endings.known:
+            other = "or give the ConstraintLogitsProcessor the generation_config= that generate uses."
+        else:
+            other = "or set it in the generation config of the model, which names no token to stop at."
         return ConstrainError(
             f"generate goes on after the end token, with token {token}: it does not stop where the text ends",
-            hint=f"Give generate eos_token_id={list(self.endings.stops)}, or give model= to the "
-            "ConstraintLogitsProcessor, which then ends the text with a token that the model stops at.",
+            hint=f"Give generate eos_token_id={stops}, {other}",
         )
 
     def are_beams(self, ids: torch.Tensor, scores: torch.Tensor) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -76,6 +78,21 @@ def test_a_row_that_was_changed_is_an_error_or_ends() -> None:
     assert allowed(lenient, [9, A, C]) == [{END}]
     assert allowed(lenient, [9, A, C, A]) == [{END}]
     assert allowed(lenient, [9, A, B]) == [{C, END}]
+
+
+@pytest.mark.parametrize(
+    ("config", "hint"),
+    [(None, "or give model="), ({"eos_token_id": END}, "or give .* generation_config="),
+     ({}, "or set it in the generation config of the model, which names no token")],
+)  # fmt: skip
+def test_where_generate_does_not_stop_the_hint_fits(config: dict[str, int] | None, hint: str) -> None:
+    processor = ConstraintLogitsProcessor(
+        CONSTRAINT, generation_config=config if config is None else SimpleNamespace(**config)
+    )
+    for row in ([9], [9, B], [9, B, END]):
+        allowed(processor, row)
+    with pytest.raises(ConstrainError, match=rf"goes on after the end token(.|\n)*eos_token_id=\[4\], {hint}"):
+        allowed(processor, [9, B, END, END])
 
 
 def test_a_refused_token_is_an_error_but_in_beams() -> None:
