@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
+
+from .standard_streams import open_stdin
 
 __all__ = ["ModelOption", "PromptOption", "read_prompt"]
 
@@ -18,4 +19,4 @@ PromptOption = Annotated[str | None, typer.Option(help="The prompt; - for stdin.
 
 def read_prompt(prompt: str | None) -> str | None:
     """Return the prompt; what stdin holds for "-"."""
-    return sys.stdin.read() if prompt == "-" else prompt
+    return open_stdin().read() if prompt == "-" else prompt

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from .. import demo
 from ..base.errors import ArgumentError, ConstrainError, LimitError, SourceError, shorten_text
 from ..vocabulary.vocabulary import Vocabulary, Vocabulary as Made
 from .display import FILE_ATTRIBUTE
+from .standard_streams import open_stdin
 
 __all__ = [
     "JsonFlag",
@@ -86,12 +86,13 @@ def check_stdin(**given: str | None) -> None:
 
 
 def read_bytes(name: str) -> bytes:
-    """Read a file, or stdin for "-". Raise OSError if it cannot be read, LimitError beyond MOST_BYTES.
+    """Read a file, or stdin for "-". Raise OSError if it cannot be read, ArgumentError if stdin is
+    closed, LimitError beyond MOST_BYTES.
 
     A named pipe that no process writes to is empty: opening it does not wait for a writer.
     """
     if name == "-":
-        return read_within(sys.stdin.buffer, "stdin")
+        return read_within(open_stdin().buffer, "stdin")
     nonblocking = getattr(os, "O_NONBLOCK", 0)
     with open(name, "rb", opener=lambda path, flags: os.open(path, flags | nonblocking)) as file:
         if nonblocking:

@@ -115,6 +115,29 @@ def test_a_missing_file(run: Run, command: str) -> None:
     assert "/no/such/file.json" in answer.err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "-"),
+        ("validate", "{}", "-"),
+        ("infer", "-"),
+        ("repair", "-", "--choice", "a"),
+        ("serve", "--api-key-file", "-"),
+        ("generate", "--schema", "-"),
+        ("generate", "--choice", "a", "--prompt", "-"),
+        ("generate", "--choice", "a", "--prompt-file", "-"),
+    ],
+    ids=" ".join,
+)
+def test_a_closed_stdin(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: Arguments
+) -> None:
+    """Python has None in place of a stream that the caller has closed (`<&-`)."""
+    monkeypatch.setattr(sys, "stdin", None)
+    assert app.run_command(arguments) == 2
+    assert "error: stdin: the stream is closed" in (said := capsys.readouterr().err) and "through a pipe" in said
+
+
 @pytest.mark.parametrize("command", [name for name in MODEL_COMMANDS if name != "validate"])
 def test_an_unknown_model(run: Run, command: str) -> None:
     answer = run(command, *MODEL_COMMANDS[command], "./no-such-folder")
