@@ -22,6 +22,7 @@ from ..base.version import __version__
 from . import display
 from .command_table import COMMANDS, EPILOG, load_command
 from .help_pages import GroupPage
+from .standard_streams import discard_answer, flush_answer, open_closed_outputs
 
 __all__ = ["app", "main", "run_command"]
 
@@ -113,6 +114,8 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     except (ConstrainError, OSError) as error:
         where = getattr(error, display.FILE_ATTRIBUTE, "")
+        if not where and isinstance(error, OSError) and error.filename is None and flush_answer() is not None:
+            where = "stdout"
         if "--json" in arguments:
             display.as_json({"error": display.error_json(error, where)})
         return display.print_error(error, where)
@@ -145,16 +148,21 @@ def print_warnings(fallback: Callable[..., None]) -> Callable[..., None]:
 
 def main() -> None:
     """Run the script `constrain`. If the reader of its output closes early (`| head`), it exits silently. After Ctrl-C,
-    what is kept has been printed, and the process ends at once.
+    what is kept has been printed, and the process ends at once. An answer that cannot be written is an error.
 
     Characters that the encoding of a stream lacks are written as in Python literals: é as \\xe9.
     """
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    open_closed_outputs()
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # not so where another program has replaced it, perhaps by None
+        if isinstance(stream, io.TextIOWrapper):  # not so where another program has replaced it
             stream.reconfigure(errors="backslashreplace")
     code = run_command()
+    if (unwritten := flush_answer()) is not None:
+        if code in (display.FINE, display.NO):
+            code = display.print_error(unwritten, "stdout")
+        discard_answer()
     if code == display.INTERRUPTED:  # with torch loaded, the interpreter takes a second of work or more to end
         sys.stdout.flush()
         sys.stderr.flush()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+import shlex
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +19,7 @@ from constrain.cli import app
 from constrain.cli.command_table import COMMANDS
 from tests.command_line_factory import Answer, Run
 
+ROOT = Path(__file__).resolve().parents[2]
 UNSATISFIABLE = '{"type": "integer", "minimum": 5, "maximum": 3}'
 UNSUPPORTED = '{"type": "array", "items": {"const": "\\ud800"}}'
 DEEP = '{"not":' * 3000 + "{}" + "}" * 3000
@@ -136,6 +140,25 @@ def test_a_closed_stdin(
     monkeypatch.setattr(sys, "stdin", None)
     assert app.run_command(arguments) == 2
     assert "error: stdin: the stream is closed" in (said := capsys.readouterr().err) and "through a pipe" in said
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell that closes streams")
+@pytest.mark.parametrize(
+    ("closed", "arguments", "code", "out", "err"),
+    [
+        ("2>&-", "--version", 0, "constrain ", ""),
+        ("2>&-", "sample '{\"const\": 5}'", 0, "5\n", ""),
+        (">&-", "--version", 2, "", "error: stdout: Bad file descriptor\n"),
+        (">&-", "validate nofile nofile", 2, "", "error: nofile: No such file or directory\n"),
+        (">&- 2>&-", "--version", 2, "", ""),
+    ],
+)
+def test_closed_outputs(closed: str, arguments: str, code: int, out: str, err: str) -> None:
+    """Without stderr there are no messages; an answer for which there is no stdout is an error."""
+    command = f"{shlex.quote(sys.executable)} -m constrain {arguments} {closed}"
+    answer = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (answer.returncode, answer.stderr) == (code, err)
+    assert answer.stdout.startswith(out)
 
 
 @pytest.mark.parametrize("command", [name for name in MODEL_COMMANDS if name != "validate"])
