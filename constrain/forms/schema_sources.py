@@ -9,7 +9,7 @@ from typing import Any
 
 from ..base.errors import SchemaError, SourceError, describe_value, shorten_text
 
-__all__ = ["check_type_argument", "names_file", "normalise_schema", "read_source_file"]
+__all__ = ["check_type_argument", "drop_byte_order_mark", "names_file", "normalise_schema", "read_source_file"]
 
 MOST_BYTES = 64 << 20
 """Largest file that is read as a schema or a grammar."""
@@ -25,7 +25,7 @@ OPENAI_FORMATS = {
 
 
 def normalise_schema(source: Any) -> Any:
-    """Return a schema as `compile` reads it: a file as its text, everything else unchanged.
+    """Return a schema as `compile` reads it: a file as its text, a text without byte order mark, else unchanged.
 
     Raise SchemaError for a text that is the name of a file, and for a response format or a tool of OpenAI's API;
     SourceError for a file that cannot be read.
@@ -37,7 +37,7 @@ def normalise_schema(source: Any) -> Any:
                 f"The schema is {name}, which is not JSON but the name of a file.",
                 hint=f"Give pathlib.Path({name}), or the text of the file.",
             )
-        return source
+        return drop_byte_order_mark(source)
     if isinstance(source, PathLike):
         return read_source_file(source, "schema")
     if isinstance(source, dict):
@@ -52,6 +52,11 @@ def normalise_schema(source: Any) -> Any:
             hint='For one of some values give choices=[...] or {"enum": [...]}; for a list of values {"items": ...}.',
         )  # fmt: skip
     return source
+
+
+def drop_byte_order_mark(text: str) -> str:
+    """Return the text of a schema or grammar without the mark that some editors write first, and `open` reads."""
+    return text.removeprefix("\ufeff")
 
 
 def check_type_argument(given: Any) -> None:

@@ -30,7 +30,7 @@ from ..grammar.nodes import Chars, Free, Grammar, Mark, Parsed, Token
 from ..lalr.parser_code import Parser
 from .form import UNSAVED, Form, as_form
 from .llguidance_text import LlguidanceText, uses_llguidance_syntax
-from .schema_sources import names_file
+from .schema_sources import drop_byte_order_mark, names_file
 from .source_readers import (
     absolute_folders,
     as_schema,
@@ -328,7 +328,7 @@ def gbnf(
     check_type("text", text, str, "give the text of a GBNF grammar")
     check_type("start", start, str, "give the name of a rule")
     check_choice("dialect", dialect, ("llama.cpp", "xgrammar"))
-    return GbnfText(text, start, dialect, check_captures(captures))
+    return GbnfText(drop_byte_order_mark(text), start, dialect, check_captures(captures))
 
 
 def check_captures(captures: Iterable[str]) -> tuple[str, ...]:
@@ -394,6 +394,7 @@ def lark(
         If `parser` is "earley" and `lexer` is "basic".
     """
     check_type("text", text, str, "give the text of a Lark grammar")
+    text = drop_byte_order_mark(text)
     check_type("start", start, str, "give the name of a rule")
     check_choice("lexer", lexer, ("contextual", "basic", "dynamic", "dynamic_complete"))
     if parser is not None:
@@ -431,6 +432,7 @@ def grammar(text: str, *, import_paths: Iterable[str | PathLike[str]] = ()) -> F
     raised when the form is read. `import_paths` is as for `lark`; GBNF and bundled grammars ignore it.
     """
     check_type("grammar", text, str, "give Lark or GBNF text, or the name of a bundled grammar")
+    text = drop_byte_order_mark(text)
     if names_file(text):
         name = shorten_text(repr(text), 100)
         raise GrammarError(

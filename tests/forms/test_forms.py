@@ -137,6 +137,27 @@ def test_errors(form: Form, error: type[Exception], message: str) -> None:
         form.grammar()
 
 
+def test_a_byte_order_mark_is_not_part_of_a_schema_or_grammar(tmp_path: Path) -> None:
+    """It is what `open(...).read()` returns of files of some editors. In a pattern or a choice it is content."""
+    assert gbnf('\ufeffroot ::= "a"') == gbnf('root ::= "a"')
+    assert lark('\ufeffstart: "a"') == lark('start: "a"')
+    assert json_schema('\ufeff{"const": 1}') == json_schema('{"const": 1}')
+    (tmp_path / "letters.lark").write_text('A: "a"\n', "utf-8-sig")
+    imported = lark("%import letters.A\nstart: A", import_paths=[tmp_path])
+    for constraint in (
+        constrain.compile(VOCABULARY, grammar='\ufeffroot ::= "a"'),
+        constrain.compile(VOCABULARY, grammar='\ufeff%llguidance {}\nstart: "a"'),
+        constrain.compile(VOCABULARY, grammar=imported),
+    ):
+        assert constraint.matcher().next_bytes() == {ord("a")}
+    assert constrain.validate('\ufeff{"const": 1}', 1) == ()
+    for constraint in (
+        constrain.compile(VOCABULARY, regex="\ufeffa"),
+        constrain.compile(VOCABULARY, choices=["\ufeffa"]),
+    ):
+        assert constraint.matcher().next_bytes() == {0xEF}
+
+
 def test_what_is_no_form() -> None:
     with pytest.raises(SourceError, match="surrogate"):
         literal("\ud800")

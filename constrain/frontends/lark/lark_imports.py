@@ -142,7 +142,7 @@ def read_regular(file: str, root: str) -> str | None:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 return None
             data = stream.read(MOST_BYTES + 1)
-        return None if len(data) > MOST_BYTES else data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+        return None if len(data) > MOST_BYTES else data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except (OSError, UnicodeDecodeError):
         return None
 
