@@ -24,7 +24,7 @@ __all__ = ["check_grammar"]
 STYLES = {"wrong": "bold red", "doubtful": "yellow", "note": "dim"}
 LEVELS = {
     1: "none: every prefix can be completed",
-    2: "possible where a conflict overrules a rule or a rule derives no text; masks exclude them",
+    2: "possible where a conflict overrules a rule, or one derives no text or uses ignored text; masks exclude them",
     3: "possible after terminals that cannot be adjacent in any text",
 }
 

@@ -72,6 +72,13 @@ FOUND: dict[str, tuple[str, set[tuple[str, str]], int]] = {
     "cannot follow": ("start: A B\nA: /[a-z0-9]+/\nB: /[0-9]+/", {("cannot follow", "A")}, 3),
     "may follow": ('start: A B\nA: /[a-z0-9]+/\nB: /[0-9]+/\n%ignore " "', set(), 1),
     "repeated": ("start: A+\nA: /a+/", {("cannot follow", "A")}, 1),
+    "ignored": ('start: x+ "b"\nx: "a" U | ";"\nU: "ab"\n%ignore U', {("ignored", "U")}, 2),
+    "an ignored literal": ('%ignore " "\nstart: "a" (" " "c")* "b"', {("ignored", '" "')}, 2),
+    "an ignored keyword": (
+        'start: (N|U)+ ";"\nU: "ab"\nN: /[a-z]+/\n%ignore U',
+        {("cannot follow", "N"), ("cannot follow", "U")},
+        1,
+    ),
     "declared": ("start: A B\nA: /a/\n%declare B", {("declared", "B")}, 1),
 }
 

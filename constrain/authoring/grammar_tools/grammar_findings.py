@@ -12,6 +12,7 @@ from typing import Literal
 
 from ...base.options import Limits
 from ...frontends.gbnf.gbnf_parser import GbnfParser
+from ...frontends.lark.lark_loader import source_rule
 from ...lalr.productions import Productions
 from .character_grammar import rule_of
 from .lalr_conflicts import Conflict, ConflictFinder
@@ -35,9 +36,9 @@ Weight = Literal["wrong", "doubtful", "note"]
 class GrammarFinding:
     """One finding about a grammar.
 
-    kind: unproductive, unreachable, unused, clash, conflict, ambiguous, left recursion, never wins, cannot follow or
-    declared. names: the rules or terminals concerned. position: offset in the source. examples: (what it shows, a
-    text).
+    kind: unproductive, unreachable, unused, clash, conflict, ambiguous, left recursion, ignored, never wins, cannot
+    follow or declared. names: the rules or terminals concerned. position: offset in the source. examples: (what it
+    shows, a text).
     """
 
     kind: str
@@ -56,7 +57,7 @@ def find_problems(written: WrittenGrammar) -> list[GrammarFinding]:
     if not empty:
         findings += _find_conflicts(written)
         if written.has_lexer:
-            findings += _find_terminal_problems(written)
+            findings += [*_find_ignored(written), *_find_terminal_problems(written)]
     findings += _find_left_recursion(written)
     order: tuple[Weight, ...] = ("wrong", "doubtful", "note")
     return sorted(
@@ -67,12 +68,16 @@ def find_problems(written: WrittenGrammar) -> list[GrammarFinding]:
 def rate_dead_ends(written: WrittenGrammar, findings: Sequence[GrammarFinding]) -> int:
     """Return the level of dead ends.
 
-    1: every prefix that the engine accepts can be completed. 2: a rule that was overruled in a conflict, or derives no
-    text, may lead into a dead end. 3: two terminals that cannot be adjacent in any text may lead into one.
+    1: every prefix that the engine accepts can be completed. 2: a rule that was overruled in a conflict, derives no
+    text, or uses an ignored terminal may lead into a dead end. 3: two terminals that cannot be adjacent in any text may
+    lead into one.
     """
     if any(finding.kind == "cannot follow" and finding.weight == "wrong" for finding in findings):
         return 3
-    return 2 if written.has_lexer and (written.overruled or _list_unproductive(written.productions)) else 1
+    if not written.has_lexer:
+        return 1
+    uses_ignored = any(finding.kind == "ignored" for finding in findings)
+    return 2 if uses_ignored or written.overruled or _list_unproductive(written.productions) else 1
 
 
 def show_example(text: bytes) -> str:
@@ -251,6 +256,31 @@ def _describe_conflict(written: WrittenGrammar, conflict: Conflict, speller: Spe
 # ---- terminals ---------------------------------------------------------------------------------------------------
 
 
+def _find_ignored(written: WrittenGrammar) -> Iterator[GrammarFinding]:
+    """Find the alternatives that contain a terminal which the lexer drops."""
+    loaded, parser = written.loaded, written.parser
+    assert loaded is not None and parser is not None
+    if written.clash is not None:
+        return  # the grammar is refused
+    productions = parser.productions
+    found: set[tuple[str, int]] = set()
+    for left, right in zip(productions.left, productions.right):
+        rule = source_rule(productions.nonterminals[left])
+        found |= {(rule, symbol) for symbol in right if symbol in parser.ignored}
+    for rule, t in sorted(found):
+        name = loaded.terminals[t].written or productions.name(t)
+        at, tokens = loaded.source_map.definition(rule), loaded.source_map.tokens
+        uses = (token.position for token in tokens if at is not None and token.position > at and token.text == name)
+        yield GrammarFinding(
+            "ignored",
+            "wrong",
+            (name, rule),
+            next(uses, at),
+            f"rule `{rule}` uses {name}, which is ignored: the lexer drops it, so no text completes this alternative",
+            "Leave it out of the rule or out of %ignore; or the lexer dynamic, with which it may be both.",
+        )
+
+
 def _find_terminal_problems(written: WrittenGrammar) -> Iterator[GrammarFinding]:
     loaded, parser = written.loaded, written.parser
     assert loaded is not None and parser is not None
@@ -258,6 +288,12 @@ def _find_terminal_problems(written: WrittenGrammar) -> Iterator[GrammarFinding]
 
     def name(terminal: int) -> str:
         return parser.table.terminals[terminal] if terminal >= len(loaded.terminals) else productions.name(terminal)
+
+    # A keyword that is ignored, and that a rule uses, has a second number beyond those of the terminals.
+    written_at = {one: t for t, one in reversed(list(enumerate(parser.table.terminals)))}
+    terminals = [
+        loaded.terminals[t] for one in parser.table.terminals if (t := written_at[one]) < len(loaded.terminals)
+    ]
 
     dead = find_shadowed(loaded, parser)
     for shadow in dead:
@@ -285,8 +321,8 @@ def _find_terminal_problems(written: WrittenGrammar) -> Iterator[GrammarFinding]
         yield GrammarFinding(
             "cannot follow",
             "wrong" if dead_end else "note" if a == b else "doubtful",
-            (loaded.terminals[a].name, loaded.terminals[b].name),
-            loaded.terminals[b].position,
+            (terminals[a].name, terminals[b].name),
+            terminals[b].position,
             f"the rules allow {name(b)} directly after {name(a)}, but no text is tokenised so: "
             f"the lexer continues {name(a)} or finds a longer match{ends}",
             "Ignore white space between them, or make sure that no text of one is a prefix of a text of the other.",

@@ -24,7 +24,7 @@ from .lark_imports import ImportReader, Module
 from .rule_expansion import count_options
 from .source_map import SourceMap
 
-__all__ = ["LoadedGrammar", "LoadedTerminal", "read_imported_modules", "load_grammar"]
+__all__ = ["LoadedGrammar", "LoadedTerminal", "load_grammar", "read_imported_modules", "source_rule"]
 
 FLAGS = {"a": re.A, "i": re.I, "l": re.L, "m": re.M, "s": re.S, "u": re.U, "x": re.X}
 
@@ -121,7 +121,7 @@ class LoadedGrammar:
 
         Return None if it is imported.
         """
-        return self.source_map.definition(_written(self.productions.nonterminals[self.productions.left[rule]]))
+        return self.source_map.definition(source_rule(self.productions.nonterminals[self.productions.left[rule]]))
 
 
 def load_grammar(
@@ -288,7 +288,7 @@ def _productions(
     )
 
 
-def _written(name: str) -> str:
+def source_rule(name: str) -> str:
     """Return the rule in the text from which lark generated a rule.
 
     For instance `__list_star_0` is generated from `list`, and `sep{A}` from `sep`.
