@@ -1,4 +1,4 @@
-"""Errors for a max_tokens within which no text of a constraint ends: how many tokens the shortest text takes, and
+"""Errors for a max_tokens within which texts of a constraint do not end: how many tokens the shortest text takes, and
 whether the model's context is what has no room for them.
 """
 
@@ -6,11 +6,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..base.errors import LimitError, VocabularyError
 
-__all__ = ["explain_short_limit", "make_context_error", "make_limit_error", "name_full_context"]
+__all__ = ["TokenLimit", "explain_short_limit", "make_context_error", "make_limit_error", "name_full_context"]
+
+
+class TokenLimit(NamedTuple):
+    """The most tokens of a text, and what limits them.
+
+    most: max_tokens, or what the prompt leaves of the model's context if that is less. positions_left: what it leaves;
+    None if it is not limited.
+    """
+
+    most: int
+    positions_left: int | None
+
+    @property
+    def is_of_context(self) -> bool:
+        """Whether a greater max_tokens would not help."""
+        return self.positions_left is not None and self.most >= self.positions_left
+
+    @property
+    def name(self) -> str:
+        """The limit in words, after "within"."""
+        if self.is_of_context:
+            return f"the {self.most} tokens that the prompt leaves of the model's context"
+        return f"max_tokens = {self.most}"
+
+    @property
+    def cure(self) -> str:
+        """What allows longer texts."""
+        return "shorten the prompt" if self.is_of_context else "raise max_tokens"
+
+    def make_error(self, cause: str, hint: str) -> LimitError:
+        """Return an error of this limit."""
+        error = LimitError(cause, hint=hint)
+        error.is_of_context = self.is_of_context
+        return error
 
 
 def make_limit_error(limit: int, least: int, data: bytes, name: str = "max_tokens") -> LimitError:

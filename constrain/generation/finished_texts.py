@@ -16,7 +16,7 @@ from ..decoding.model_runner import ModelRunner
 from ..decoding.outcomes import Outcome, Piece, Stats
 from ..decoding.scheduler import Scheduler
 from ..engine.constraint import Constraint
-from ..engine.length_limits import explain_short_limit, name_full_context
+from ..engine.length_limits import TokenLimit, explain_short_limit, name_full_context
 from ..sampling import SAMPLERS, Checker, Draws, LanguageModel, add_post_filter, draw
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
 from ..sampling.sampling_target import MODEL_TARGET
@@ -170,12 +170,13 @@ def repeat_until_ended(
         if unfinished >= FIRST_ATTEMPTS * n and not finished and (error := explain_limit()) is not None:
             raise error
         if unfinished >= ATTEMPTS * n:
-            raise explain_refusals() or LimitError(
-                f"{len(finished)} of {len(finished) + unfinished} texts ended within max_tokens = {max_tokens}"
+            limit = TokenLimit(max_tokens, getattr(lm, "max_new_tokens", None))
+            raise explain_refusals() or limit.make_error(
+                f"{len(finished)} of {len(finished) + unfinished} texts ended within {limit.name}"
                 f"{f' and passed the {refuser}' if refuser else ''}; {n} were requested",
-                hint=f"See which texts the {refuser} refuses, or raise max_tokens."
+                f"See which texts the {refuser} refuses, or {limit.cure}."
                 if refuser
-                else 'Raise max_tokens, or use sampler="masked", which closes a text before the limit.',
+                else f'{limit.cure.capitalize()}, or use sampler="masked", which closes a text before the limit.',
             )
         more, failed = attempt(lm, max_tokens, n - len(finished))
         if not more and not failed:

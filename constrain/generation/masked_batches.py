@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.errors import LimitError, Refusal
+from ..base.errors import Refusal
 from ..captures.capture_program import CaptureProgram
 from ..checking.checked_sampling import TokenCheck
 from ..decoding.outcomes import Outcome, Piece
@@ -20,6 +20,7 @@ from ..decoding.request_run import RequestRun
 from ..decoding.requests import GenerationRequest, PieceListener
 from ..decoding.token_choice import TokenChoice
 from ..engine.constraint import Constraint
+from ..engine.length_limits import TokenLimit
 from ..speculation.draft_source import DraftSource
 from ..vocabulary.vocabulary import Vocabulary
 from .answer_source import AnswerSource
@@ -43,7 +44,7 @@ ATTEMPTS = 64
 """Maximum number of unfinished texts per requested text before `generate` gives up."""
 
 UNFINISHED = {
-    "length": "the text did not end within max_tokens",
+    "length": "the text did not end within {limit}",
     "dead_end": "no further token of the text passed the check",
 }
 """Why a text under a constraint did not end, by its finish_reason."""
@@ -128,7 +129,7 @@ class PromptDrawing:
         listener: TextListener | None = None,
     ) -> None:  # fmt: skip
         self.vocabulary, self.number, self.prompt, self.choice = vocabulary, number, prompt, choice
-        self.listener = listener
+        self.listener, self.limit = listener, TokenLimit(prompt.max_tokens, prompt.positions_left)
         self.generators = spawn_generators(prompt.seed)
         self.texts = DrawnTexts([WantedText() for _ in range(count)])
 
@@ -189,7 +190,7 @@ class PromptDrawing:
             self.texts.unfinished += 1
             if outcome.finish_reason == "dead_end":
                 self.texts.dead.add(tuple(outcome.tokens))
-            return UNFINISHED[outcome.finish_reason]
+            return UNFINISHED[outcome.finish_reason].format(limit=self.limit.name)
         else:
             take_outcome(
                 self.texts, text, outcome,
@@ -205,10 +206,9 @@ class PromptDrawing:
         texts, count = self.texts, len(self.texts.wanted)
         missing, ended = texts.list_missing(), len(texts.outcomes)
         if missing and texts.unfinished >= ATTEMPTS * count:
-            error = LimitError(
-                f"{ended} of {ended + texts.unfinished} texts ended within max_tokens = "
-                f"{self.prompt.max_tokens}; {count} were requested",
-                hint=explain_unfinished(texts),
+            error = self.limit.make_error(
+                f"{ended} of {ended + texts.unfinished} texts ended within {self.limit.name}; {count} were requested",
+                explain_unfinished(texts, self.limit),
             )
             for number in missing:
                 texts.wanted[number].error = error
@@ -251,12 +251,12 @@ class BatchDrawing:
         return [drawing.texts for drawing in self.drawings]
 
 
-def explain_unfinished(drawn: DrawnTexts) -> str:
+def explain_unfinished(drawn: DrawnTexts, limit: TokenLimit) -> str:
     """Return why texts did not end."""
     if drawn.dead:
         longest = max(map(len, drawn.dead))
         return f"After {len(drawn.dead)} different beginnings of up to {longest} tokens, the check passed no token."
-    return "No completion within it is known that the check accepts and the vocabulary can spell: raise max_tokens."
+    return f"No completion within it is known that the check accepts and the vocabulary can spell: {limit.cure}."
 
 
 def spawn_generators(seed: int | np.random.SeedSequence | None) -> Iterator[np.random.Generator]:

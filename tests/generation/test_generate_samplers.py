@@ -13,6 +13,7 @@ import pytest
 
 from constrain import BeamSearch, Vocabulary, compile, generate, sampling
 from constrain.base.errors import ConstrainError, LimitError, UnsupportedError
+from constrain.checking import PrefixChecker
 from constrain.generation import refusal_counts
 from constrain.generation.finished_texts import ATTEMPTS, make_sampler_draw, select_sampler
 from constrain.sampling import SAMPLERS, SamplingTarget
@@ -242,6 +243,20 @@ def test_too_few_that_end_are_an_error_that_says_how_many(n: int, max_tokens: in
     ended, made = (int(word) for word in str(e.value).split()[:3:2])
     assert ended < n
     assert made - ended >= ATTEMPTS * n
+
+
+@pytest.mark.parametrize("max_tokens", [8, 512])
+@pytest.mark.parametrize(
+    "options", [{"sampler": "awrs"}, {"check": PrefixChecker(lambda text: "ok")}], ids=["awrs", "check"]
+)
+def test_too_few_that_end_in_a_full_context_are_an_error_that_names_it(
+    options: dict[str, Any], max_tokens: int
+) -> None:
+    model = ShortContext(RARELY_A.logs, RARELY_A.order)
+    said = r"texts ended within the 8 tokens that the prompt leaves of the model's context; 1 were requested"
+    with pytest.raises(LimitError, match=said) as error:
+        generate(model, regex="a{3}|b{60}", tokenizer=TWO, max_tokens=max_tokens, seed=1, **options)
+    assert "max_tokens" not in str(error.value) and error.value.is_of_context
 
 
 @pytest.mark.parametrize("sampler", ["exact", "without_replacement", "smc", "pimh", "asap", "awrs", "auto"])
