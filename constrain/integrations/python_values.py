@@ -4,7 +4,7 @@
     parse_json(text)        plain JSON values, exactly
 
 Pydantic validates its own models and every type that is not handled here. Standard-library types are converted here,
-so that they do not require Pydantic. A union takes its first member that the value fits.
+so that they do not require Pydantic. A union takes its first member whose schema accepts the value.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from typing import Annotated, Any, ForwardRef, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from ..base.errors import UnsupportedError
 from ..base.json_numbers import parse_finite, parse_integer
-from ..frontends.python_types import is_type_adapter
+from ..frontends.python_types import is_type_adapter, to_schema
+from ..validation import InstanceValidator
 
 __all__ = ["is_type", "parse_json", "to_value"]
 
@@ -101,7 +103,7 @@ def convert_value(tp: Any, value: Any) -> Any:
     if origin is Literal:
         return pick_literal(args, value)
     if origin is Union or origin is types.UnionType:
-        return first_fit(args, value)
+        return convert_member(args, value)
     if isinstance(tp, (str, ForwardRef)):
         raise UnsupportedError(f"the forward reference {tp!r} was not resolved", hint="Annotate with the class itself.")
     if origin is not None and isinstance(origin, type):
@@ -201,16 +203,34 @@ def pick_literal(options: tuple[Any, ...], value: Any) -> Any:
     raise Misfit(f"{value!r} is none of {options}")
 
 
-def first_fit(options: tuple[Any, ...], value: Any) -> Any:
-    """Convert the value to the first member of a union that it fits."""
+def convert_member(options: tuple[Any, ...], value: Any) -> Any:
+    """Convert the value to the first member of a union whose schema accepts it, and which does not refuse it.
+
+    Whether a member can be made of a value does not decide: a Pydantic model ignores keys that it does not know.
+    """
+    refusal: ValueError | None = None
     for option in options:
+        if validator_of(option).check_value(value):
+            continue
         try:
             return convert_value(option, value)
-        except (Misfit, TypeError) as error:
-            last: Exception = error
         except ValueError as error:  # pydantic.ValidationError is one
-            last = error
-    raise Misfit(f"it matches no member of the union; the last error: {last}")
+            refusal = error
+    raise refusal or Misfit(f"{value!r} matches no member of the union")
+
+
+def validator_of(tp: Any) -> InstanceValidator:
+    """Return the validator of the schema of a type, the same for the same type."""
+    try:
+        return cached_validator(tp)
+    except TypeError:  # not hashable, such as Annotated with a list
+        return InstanceValidator(to_schema(tp))
+
+
+@lru_cache(maxsize=256)
+def cached_validator(tp: Any) -> InstanceValidator:
+    """Return the validator of the schema of a type that is hashable."""
+    return InstanceValidator(to_schema(tp))
 
 
 def convert_collection(origin: type, args: tuple[Any, ...], value: Any) -> Any:
@@ -269,7 +289,7 @@ def convert_record(tp: Any, value: Any) -> Any:
     members = expect_kind(value, dict, "an object")
     if is_typeddict(tp):
         missing = {key for key, hint in hints.items() if key_required(tp, key, hint)} - members.keys()
-        extra: set[str] = set()
+        extra = members.keys() - hints.keys()
     elif is_dataclass(tp):
         known = {f.name: f for f in fields(tp) if f.init}
         needed = {n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING}

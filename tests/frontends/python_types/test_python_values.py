@@ -132,6 +132,35 @@ def test_pydantic_models_validate_themselves() -> None:
         to_value(Outer, '{"inner": {"when": "2024-01-02"}, "count": 0}')
 
 
+class Named(TypedDict):
+    name: str
+
+
+def test_a_union_takes_the_member_whose_schema_accepts_the_value() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Empty(pydantic.BaseModel):
+        note: str | None = None
+
+    class Search(pydantic.BaseModel):
+        query: str
+        limit: int = 3
+
+    class Even(pydantic.BaseModel):
+        query: Annotated[str, pydantic.AfterValidator(int)]
+
+    query, found = '{"query": "q"}', Search(query="q")
+    assert to_value(Union[Empty, Search], query) == found
+    assert to_value(list[Union[Empty, Search]], f"[{query}, {{}}]") == [found, Empty()]
+    assert to_value(Union[list[Empty], dict[str, Empty], list[Search]], f"[{query}]") == [found]
+    assert to_value(Union[Empty, Search, None], query) == found
+    assert to_value(tuple[Empty | Search, int], f"[{query}, 1]") == (found, 1)
+    assert to_value(Union[Even, Search], query) == found, "Even refuses it"
+    with pytest.raises(pydantic.ValidationError):
+        to_value(Union[Even, Empty], query)
+    assert to_value(Union[Named, Place], '{"name": "n", "at": {"x": 1}}') == {"name": "n", "at": Point(1)}
+
+
 def test_plain_json_is_exact() -> None:
     assert parse_json('{"a": [1, 1.5, null, true, "\\u00e9"]}') == {"a": [1, 1.5, None, True, "é"]}
     digits = "9" * 10_001
