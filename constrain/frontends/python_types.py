@@ -21,10 +21,12 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
+from itertools import chain, count
 from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from ..base.errors import UnsupportedError, describe_value, shorten_text
+from .type_inspection import BOUNDS, is_pydantic, is_typeddict, key_required, list_marks, needs_pydantic
 
 __all__ = ["is_type_adapter", "to_schema"]
 
@@ -49,15 +51,6 @@ SCALARS: dict[Any, Schema] = {
     Any: {},
     object: {},
 }
-
-BOUNDS = {
-    "gt": "exclusiveMinimum",
-    "ge": "minimum",
-    "lt": "exclusiveMaximum",
-    "le": "maximum",
-    "multiple_of": "multipleOf",
-}
-"""Map from attributes of `annotated_types` and of Pydantic's fields to JSON Schema keywords for numbers."""
 
 LENGTHS = {
     "min_length": ("minLength", "minItems", "minProperties"),
@@ -97,7 +90,9 @@ def to_schema(tp: Any) -> Schema:
     if not converter.defs:
         return schema
     if schema.keys() == {"$ref"} and converter.uses == 1:  # Only used here: no definition needed.
-        return next(iter(converter.defs.values()))
+        name, *others = converter.defs
+        nested = {"$defs": {other: converter.defs[other] for other in others}} if others else {}
+        return {**converter.defs[name], **nested}
     return {**schema, "$defs": converter.defs}
 
 
@@ -141,7 +136,7 @@ class _TypeConverter:
         if type(tp).__name__ == "TypeAliasType":
             return self.of(tp.__value__)
         if origin is Annotated:
-            return self.annotated(args[0], args[1:])
+            return self.pydantic(tp) if needs_pydantic(args[1:]) else self.annotated(args[0], args[1:])
         if getattr(origin, "__name__", getattr(origin, "_name", "")) in MARKS:
             return self.of(args[0])
         if origin is Literal:
@@ -155,21 +150,20 @@ class _TypeConverter:
         return self.collection(origin or tp, args) or self.instance(tp)
 
     def annotated(self, tp: Any, marks: tuple[Any, ...]) -> Schema:
-        """Return the schema of a type with the bounds of annotated-types; other annotations are ignored."""
+        """Return the schema of a type with the bounds of its marks; marks of other libraries are ignored."""
         schema = self.of(tp)
         if "$ref" in schema:
             schema = {"allOf": [schema]}
         position = {"array": 1, "object": 2}.get(schema.get("type", ""), 0)
-        for mark in marks:
-            for part in (mark, *(getattr(mark, "metadata", None) or ())):
-                for name, keyword in BOUNDS.items():
-                    if getattr(part, name, None) is not None:
-                        schema[keyword] = getattr(part, name)
-                for name, keywords in LENGTHS.items():
-                    if getattr(part, name, None):
-                        schema[keywords[position]] = getattr(part, name)
-                if isinstance(getattr(part, "pattern", None), str):
-                    schema["pattern"] = part.pattern
+        for mark in list_marks(marks):
+            for name, keyword in BOUNDS.items():
+                if getattr(mark, name, None) is not None:
+                    schema[keyword] = getattr(mark, name)
+            for name, keywords in LENGTHS.items():
+                if getattr(mark, name, None):
+                    schema[keywords[position]] = getattr(mark, name)
+            if isinstance(getattr(mark, "pattern", None), str):
+                schema["pattern"] = mark.pattern
         return schema
 
     def collection(self, origin: Any, args: tuple[Any, ...]) -> Schema | None:
@@ -194,11 +188,11 @@ class _TypeConverter:
 
     def instance(self, tp: Any) -> Schema:
         """Return the schema of an Enum, of a class with fields, or of what Pydantic knows."""
-        if not isinstance(tp, type) or hasattr(tp, "__pydantic_validator__"):
+        if not isinstance(tp, type) or is_pydantic(tp):
             return self.pydantic(tp)
         if issubclass(tp, Enum):
             return {"enum": [member.value for member in tp]}
-        if not (is_dataclass(tp) or hasattr(tp, "_fields") or hasattr(tp, "__required_keys__")):
+        if not (is_dataclass(tp) or hasattr(tp, "_fields") or is_typeddict(tp)):
             return next(
                 (dict(SCALARS[base]) for base in (str, int, float) if issubclass(tp, base)), None
             ) or self.pydantic(tp)
@@ -227,7 +221,7 @@ class _TypeConverter:
             required = [name for name in names if name not in tp._field_defaults]
         else:
             names = list(hints)
-            required = [name for name in names if _required(tp, name, hints[name])]
+            required = [name for name in names if key_required(tp, name, hints[name])]
         schema: Schema = {"title": tp.__name__, "type": "object"}
         schema["properties"] = {name: self.of(hints.get(name, Any)) for name in names}
         return {**schema, "required": required, "additionalProperties": False}
@@ -244,9 +238,7 @@ class _TypeConverter:
             ) from None
         try:
             adapter = tp if is_type_adapter(tp) else TypeAdapter(tp)
-            schema: Schema = adapter.json_schema(
-                ref_template="#/$defs/{model}", schema_generator=_generator(), mode="validation"
-            )
+            schema, defs = self.name_apart(adapter)
         except PydanticUserError as error:
             raise UnsupportedError(
                 f"There is no JSON Schema for the type {shorten_text(_name(tp))}.",
@@ -256,10 +248,20 @@ class _TypeConverter:
             raise UnsupportedError(
                 f"Pydantic has no JSON Schema for {shorten_text(_name(tp))}: {shorten_text(error)}"
             ) from error
-        for name, definition in schema.pop("$defs", {}).items():
-            if self.defs.setdefault(name, definition) != definition:
-                raise UnsupportedError(f"Two different classes are called {name}.", hint="Rename one of them.")
+        self.defs.update(defs)
         return schema
+
+    def name_apart(self, adapter: Any) -> tuple[Schema, dict[str, Schema]]:
+        """Return the schema of a TypeAdapter and its definitions, with names that no other definition has."""
+        for suffix in chain([""], map(str, count(2))):
+            template = f"#/$defs/{{model}}{suffix}"
+            schema: Schema = adapter.json_schema(
+                ref_template=template, schema_generator=_generator(), mode="validation"
+            )
+            defs = {name + suffix: definition for name, definition in schema.pop("$defs", {}).items()}
+            if all(self.defs.get(name, definition) == definition for name, definition in defs.items()):
+                break
+        return schema, defs
 
 
 def _generator() -> Any:
@@ -298,12 +300,6 @@ def _generator() -> Any:
         typed_dict_schema: Any = closed("typed_dict_schema")
 
     return Generator
-
-
-def _required(tp: Any, key: str, hint: Any) -> bool:
-    """Return whether a TypedDict requires a key. `__required_keys__` ignores markers in string annotations."""
-    mark = getattr(get_origin(hint), "__name__", getattr(get_origin(hint), "_name", ""))
-    return mark == "Required" or (mark != "NotRequired" and key in tp.__required_keys__)
 
 
 def _fresh(name: str, taken: dict[str, Schema]) -> str:

@@ -19,7 +19,8 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..base.errors import UnsupportedError
-from .python_values import WRAPPERS, Misfit, convert_value, equal_json, is_pydantic, is_typeddict, name_of, to_plain
+from ..frontends.type_inspection import is_typeddict
+from .python_values import WRAPPERS, Misfit, convert_value, equal_json, name_of, to_plain
 
 __all__ = ["partial_model", "to_partial"]
 
@@ -107,7 +108,7 @@ def is_recursive(tp: Any) -> bool:
 
 def build_record(tp: Any, name: str, hints: dict[str, Any]) -> Any:
     """Return a class with these fields, all optional."""
-    if is_pydantic(tp) and not is_dataclass(tp):
+    if hasattr(tp, "model_fields"):
         from pydantic import ConfigDict, create_model
 
         optional: dict[str, Any] = {key: (Union[hint, None], None) for key, hint in hints.items()}

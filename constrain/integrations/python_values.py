@@ -21,8 +21,10 @@ from typing import Annotated, Any, ForwardRef, Literal, Union, get_args, get_ori
 from uuid import UUID
 
 from ..base.errors import UnsupportedError
+from ..base.json_documents import write_json
 from ..base.json_numbers import parse_finite, parse_integer
 from ..frontends.python_types import is_type_adapter, to_schema
+from ..frontends.type_inspection import is_pydantic, is_typeddict, key_required, needs_pydantic
 from ..validation import InstanceValidator
 
 __all__ = ["is_type", "parse_json", "to_value"]
@@ -64,11 +66,6 @@ def to_value(tp: Any, text: str) -> Any:
         raise UnsupportedError(f"the text satisfies the schema of {name_of(tp)}, yet {error}") from error
 
 
-def is_pydantic(tp: Any) -> bool:
-    """Return whether a class is validated by Pydantic."""
-    return isinstance(tp, type) and hasattr(tp, "__pydantic_validator__")
-
-
 def from_pydantic(tp: Any, text: str) -> Any:
     """Return a Pydantic model or dataclass, or an instance of any other type that Pydantic knows, from JSON."""
     try:
@@ -98,6 +95,8 @@ def convert_value(tp: Any, value: Any) -> Any:
         return convert_value(tp.__supertype__, value)
     if type(tp).__name__ == "TypeAliasType":
         return convert_value(tp.__value__, value)
+    if origin is Annotated and needs_pydantic(args[1:]):
+        return from_pydantic(tp, write_json(value))
     if origin is Annotated or getattr(origin, "__name__", getattr(origin, "_name", "")) in WRAPPERS:
         return convert_value(args[0], value)
     if origin is Literal:
@@ -110,7 +109,7 @@ def convert_value(tp: Any, value: Any) -> Any:
         return convert_collection(origin, args, value)
     if isinstance(tp, type):
         return convert_instance(tp, value)
-    return from_pydantic(tp, json.dumps(value, default=float))
+    return from_pydantic(tp, write_json(value))
 
 
 WRAPPERS = ("Required", "NotRequired", "ReadOnly", "ClassVar", "Final")
@@ -266,7 +265,7 @@ def convert_key(tp: Any, key: str) -> Any:
 def convert_instance(tp: type, value: Any) -> Any:
     """Convert to an Enum member, dataclass, NamedTuple, TypedDict, Pydantic model, or bare collection."""
     if is_pydantic(tp):
-        return from_pydantic(tp, json.dumps(value, default=float))
+        return from_pydantic(tp, write_json(value))
     if issubclass(tp, Enum):
         for member in tp:
             if equal_json(member.value, value):
@@ -278,7 +277,7 @@ def convert_instance(tp: type, value: Any) -> Any:
         return convert_collection(tp, (), value)
     if issubclass(tp, (str, int, float)):
         return tp(convert_value(next(kind for kind in (str, int, float) if issubclass(tp, kind)), value))
-    return from_pydantic(tp, json.dumps(value, default=float))
+    return from_pydantic(tp, write_json(value))
 
 
 def convert_record(tp: Any, value: Any) -> Any:
@@ -301,23 +300,6 @@ def convert_record(tp: Any, value: Any) -> Any:
         raise Misfit(f"of {name_of(tp)}, {sorted(missing)} are missing and {sorted(extra)} unknown")
     converted = {key: convert_value(hints.get(key, Any), item) for key, item in members.items()}
     return converted if is_typeddict(tp) else tp(**converted)
-
-
-def is_typeddict(tp: Any) -> bool:
-    """Return whether a class is a TypedDict of `typing` or of `typing_extensions`, which are distinct."""
-    return isinstance(tp, type) and issubclass(tp, dict) and hasattr(tp, "__required_keys__")
-
-
-def key_required(tp: Any, key: str, hint: Any) -> bool:
-    """Return whether a TypedDict requires a key.
-
-    `__required_keys__` misses markers in annotations that are strings, as all are under `from __future__ import
-    annotations`; the hints have them.
-    """
-    marks = {getattr(get_origin(hint), "__name__", getattr(get_origin(hint), "_name", ""))}
-    if marks & {"Required", "NotRequired"}:
-        return "Required" in marks
-    return key in tp.__required_keys__
 
 
 def name_of(tp: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, TypedDict, Union
 from uuid import UUID
@@ -156,6 +156,20 @@ def test_pydantic() -> None:
     mixed = to_schema(dict[str, Union[Part, Point]])
     assert set(mixed["$defs"]) == {"Point"} or set(mixed["$defs"]) == {"Part", "Point"}
     assert accepts(to_grammar(mixed), '{"a": {"x": 1}, "b": {"price": 2}}')
+
+
+def test_definitions_of_pydantic_are_kept_and_named_apart() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    kept = pydantic.AfterValidator(lambda value: value)
+    inner = pydantic.create_model("Inner", x=(int, ...))
+    model = pydantic.create_model("Model", inner=(inner, ...))
+    nested = make_dataclass("Nested", [("model", model)])
+    grammar = to_grammar(to_schema(nested))
+    assert accepts(grammar, '{"model": {"inner": {"x": 1}}}')
+    assert not accepts(grammar, '{"model": {"inner": {"x": "a"}}}')
+    other = pydantic.create_model("Point", point=(inner, ...))
+    tree = to_schema(tuple[Point, Annotated[Union[list[Point], dict[str, Point]], kept], dict[str, list[other]]])
+    assert accepts(to_grammar(tree), '[{"x": 1}, [{"x": 1}], {"a": [{"point": {"x": 1}}]}]')
 
 
 def test_unknown_types_are_refused() -> None:

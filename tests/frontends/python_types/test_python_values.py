@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from decimal import Decimal
 from enum import Enum, IntEnum
 from typing import Annotated, Any, Literal, NamedTuple, NewType, Union
@@ -13,6 +13,8 @@ import pytest
 from typing_extensions import NotRequired, TypedDict
 
 from constrain.base.errors import UnsupportedError
+from constrain.frontends.json_schema import to_grammar
+from constrain.frontends.python_types import to_schema
 from constrain.integrations.python_values import is_type, parse_json, to_value
 
 
@@ -130,6 +132,38 @@ def test_pydantic_models_validate_themselves() -> None:
     assert to_value(list[datetime.timedelta], '["P1D"]') == [datetime.timedelta(days=1)]
     with pytest.raises(pydantic.ValidationError):
         to_value(Outer, '{"inner": {"when": "2024-01-02"}, "count": 0}')
+
+
+def test_what_only_pydantic_applies_is_given_to_pydantic() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    import annotated_types
+
+    def check_even(number: int) -> int:
+        if number % 2:
+            raise ValueError("odd")
+        return number + 2
+
+    class Shout(str):
+        @classmethod
+        def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+            return pydantic.AfterValidator(str.upper).__get_pydantic_core_schema__(str, handler)
+
+    even = Annotated[int, pydantic.AfterValidator(check_even)]
+    holder = make_dataclass("Holder", [("n", Union[even, None]), ("many", dict[str, list[even]], field(default=None))])
+    assert to_value(even, "2") == 4
+    assert to_value(holder, '{"n": 2, "many": {"a": [4]}}') == holder(4, {"a": [6]})
+    assert to_value(pydantic.Json[list[int]], '"[1, 2]"') == [1, 2]
+    assert to_value(pydantic.Base64Str, '"YQ=="') == "a"
+    assert to_value(Annotated[str, pydantic.StringConstraints(to_upper=True)], '"a"') == "A"
+    assert to_value(list[Shout], '["a"]') == ["A"]
+    assert to_value(Annotated[Decimal, annotated_types.Predicate(bool)], "0.12345678901234567") != 0
+    later = Annotated[datetime.date, annotated_types.Ge(datetime.date(2020, 1, 1))]
+    for tp, text in [(even, "3"), (holder, '{"n": 3}'), (pydantic.Json[list[int]], '"[a]"'),
+                     (pydantic.Base64Str, '"a"'), (pydantic.FilePath, '"/no/such/file"'),
+                     (Annotated[int, annotated_types.Predicate(bool)], "0"), (later, '"2019-12-31"')]:  # fmt: skip
+        to_grammar(to_schema(tp))
+        with pytest.raises(pydantic.ValidationError):
+            to_value(tp, text)
 
 
 class Named(TypedDict):

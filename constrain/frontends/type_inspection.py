@@ -1,0 +1,81 @@
+"""What `python_types` and its inverse, `integrations.python_values`, must both know of a type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Any, get_origin
+
+__all__ = ["is_pydantic", "is_typeddict", "key_required", "list_marks", "needs_pydantic"]
+
+BOUNDS = {
+    "gt": "exclusiveMinimum",
+    "ge": "minimum",
+    "lt": "exclusiveMaximum",
+    "le": "maximum",
+    "multiple_of": "multipleOf",
+}
+"""Map from attributes of `annotated_types` and of Pydantic's fields to JSON Schema keywords for numbers."""
+
+CONVERSIONS = (
+    "discriminator",
+    "max_digits",
+    "decimal_places",
+    "strip_whitespace",
+    "to_upper",
+    "to_lower",
+    "ascii_only",
+)
+"""Attributes of marks that Pydantic applies, and that are no bounds."""
+
+
+def is_pydantic(tp: Any) -> bool:
+    """Return whether a class is validated by Pydantic: one of its own, or one that tells Pydantic how."""
+    return isinstance(tp, type) and (
+        hasattr(tp, "__pydantic_validator__") or hasattr(tp, "__get_pydantic_core_schema__")
+    )
+
+
+def is_typeddict(tp: Any) -> bool:
+    """Return whether a class is a TypedDict of `typing` or of `typing_extensions`, which are distinct."""
+    return isinstance(tp, type) and issubclass(tp, dict) and hasattr(tp, "__required_keys__")
+
+
+def key_required(tp: Any, key: str, hint: Any) -> bool:
+    """Return whether a TypedDict requires a key.
+
+    `__required_keys__` misses markers in annotations that are strings, as all are under `from __future__ import
+    annotations`; the hints have them.
+    """
+    mark = getattr(get_origin(hint), "__name__", getattr(get_origin(hint), "_name", ""))
+    return mark == "Required" or (mark != "NotRequired" and key in tp.__required_keys__)
+
+
+def list_marks(marks: Iterable[Any]) -> Iterator[Any]:
+    """Yield the marks of an Annotated, each followed by those that it groups."""
+    for mark in marks:
+        yield mark
+        yield from getattr(mark, "metadata", None) or ()
+
+
+def needs_pydantic(marks: Iterable[Any]) -> bool:
+    """Return whether the marks of an Annotated have more than bounds that a JSON Schema states.
+
+    Only Pydantic applies these: validators, predicates, conversions, discriminators, bounds that are no numbers.
+    """
+    return any(map(is_applied_by_pydantic, list_marks(marks)))
+
+
+def is_applied_by_pydantic(mark: Any) -> bool:
+    """Return whether only Pydantic applies a mark. Marks that it does not know are no conditions."""
+    if hasattr(mark, "__get_pydantic_core_schema__") or hasattr(mark, "__get_pydantic_json_schema__"):
+        return True
+    if type(mark).__module__ == "annotated_types" and type(mark).__name__ in ("Not", "Predicate"):
+        return True
+    if any(getattr(mark, name, None) is not None for name in CONVERSIONS):
+        return True
+    bounds = [getattr(mark, name, None) for name in BOUNDS]
+    return isinstance(getattr(mark, "pattern", None), re.Pattern) or any(
+        bound is not None and not isinstance(bound, (int, float, Decimal)) for bound in bounds
+    )
