@@ -53,10 +53,16 @@ SCALARS: dict[Any, Schema] = {
 }
 
 LENGTHS = {
-    "min_length": ("minLength", "minItems", "minProperties"),
-    "max_length": ("maxLength", "maxItems", "maxProperties"),
+    "min_length": {"string": "minLength", "array": "minItems", "object": "minProperties"},
+    "max_length": {"string": "maxLength", "array": "maxItems", "object": "maxProperties"},
 }
-"""Map from length attributes to the keywords for strings, arrays and objects."""
+"""Map from length attributes to the keywords of the types that have a length."""
+
+TIGHTER: dict[str, Callable[[Any, Any], Any]] = {
+    **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"), max),
+    **dict.fromkeys(("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"), min),
+}
+"""How two values of a keyword are one; two of any other are an `allOf`."""
 
 ARRAYS = (list, set, frozenset, collections.abc.Sequence, collections.abc.Set, collections.abc.Iterable,
           collections.abc.Collection, collections.abc.MutableSequence, collections.abc.MutableSet)  # fmt: skip
@@ -127,10 +133,9 @@ class _TypeConverter:
 
     def of(self, tp: Any) -> Schema:
         """Return the schema of a type."""
-        scalar = SCALARS.get(tp) if isinstance(tp, collections.abc.Hashable) else None
-        if scalar is not None:
-            return dict(scalar)
         origin, args = get_origin(tp), get_args(tp)
+        if origin is None and tp in SCALARS:
+            return dict(SCALARS[tp])
         if hasattr(tp, "__supertype__"):
             return self.of(tp.__supertype__)
         if type(tp).__name__ == "TypeAliasType":
@@ -152,18 +157,14 @@ class _TypeConverter:
     def annotated(self, tp: Any, marks: tuple[Any, ...]) -> Schema:
         """Return the schema of a type with the bounds of its marks; marks of other libraries are ignored."""
         schema = self.of(tp)
-        if "$ref" in schema:
-            schema = {"allOf": [schema]}
-        position = {"array": 1, "object": 2}.get(schema.get("type", ""), 0)
         for mark in list_marks(marks):
-            for name, keyword in BOUNDS.items():
-                if getattr(mark, name, None) is not None:
-                    schema[keyword] = getattr(mark, name)
-            for name, keywords in LENGTHS.items():
-                if getattr(mark, name, None):
-                    schema[keywords[position]] = getattr(mark, name)
+            found = {keyword: getattr(mark, name, None) for name, keyword in BOUNDS.items()}
             if isinstance(getattr(mark, "pattern", None), str):
-                schema["pattern"] = mark.pattern
+                found["pattern"] = mark.pattern
+            bounds = {keyword: value for keyword, value in found.items() if value is not None}
+            lengths = {name: getattr(mark, name) for name in LENGTHS if getattr(mark, name, None) is not None}
+            if bounds or lengths:
+                schema = add_bounds(schema, bounds, lengths)
         return schema
 
     def collection(self, origin: Any, args: tuple[Any, ...]) -> Schema | None:
@@ -300,6 +301,30 @@ def _generator() -> Any:
         typed_dict_schema: Any = closed("typed_dict_schema")
 
     return Generator
+
+
+def add_bounds(schema: Schema, bounds: Schema, lengths: dict[str, int]) -> Schema:
+    """Return a schema with further keywords for numbers and strings, and bounds of length for what has a length.
+
+    The options of a union have them, so that each is written for its own type: null has no length.
+    """
+    if schema.keys() == {"anyOf"}:
+        return {"anyOf": [add_bounds(option, bounds, lengths) for option in schema["anyOf"]]}
+    if "$ref" in schema:
+        schema = {"allOf": [schema]}
+    kind = schema.get("type")
+    added = dict(bounds)
+    for name, length in lengths.items():
+        added.update({keyword: length for one, keyword in LENGTHS[name].items() if kind in (None, one)})
+    kept = dict(schema)
+    for keyword, value in added.items():
+        if keyword not in kept:
+            kept[keyword] = value
+        elif keyword in TIGHTER:
+            kept[keyword] = TIGHTER[keyword](kept[keyword], value)
+        else:
+            kept["allOf"] = [*kept.get("allOf", ()), {keyword: value}]
+    return kept
 
 
 def _fresh(name: str, taken: dict[str, Schema]) -> str:

@@ -89,7 +89,7 @@ def convert_value(tp: Any, value: Any) -> Any:
     origin, args = get_origin(tp), get_args(tp)
     if tp is Any or tp is object:
         return to_plain(value)
-    if tp in SCALARS:
+    if origin is None and tp in SCALARS:
         return SCALARS[tp](value)
     if hasattr(tp, "__supertype__"):
         return convert_value(tp.__supertype__, value)

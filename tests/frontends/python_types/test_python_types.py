@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import enum
+import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from decimal import Decimal
@@ -12,6 +13,7 @@ from uuid import UUID
 
 import pytest
 
+import constrain
 from constrain.base.errors import UnsupportedError
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.python_types import to_schema
@@ -156,6 +158,32 @@ def test_pydantic() -> None:
     mixed = to_schema(dict[str, Union[Part, Point]])
     assert set(mixed["$defs"]) == {"Point"} or set(mixed["$defs"]) == {"Part", "Point"}
     assert accepts(to_grammar(mixed), '{"a": {"x": 1}, "b": {"price": 2}}')
+
+
+@pytest.mark.parametrize(
+    ("tp", "valid", "invalid"),
+    [
+        (Annotated[list[int] | None, Len()], ["null", "[1]", "[1, 2]"], ["[]", "[1, 2, 3]"]),
+        (Annotated[list[int] | str | dict[str, int], Len()], ["[1]", '"a"', '{"a": 1}'], ["[]", '""', "{}"]),
+        (Annotated[Any, Len()], ["[1]", '"a"', '{"a": 1}', "1"], ["[]", '""', "{}"]),
+        (Annotated[int | str, Gt()], ["4", '""'], ["3"]),
+        (Annotated[Movie, Len()], ['{"name": "a"}'], ["{}"]),
+        (Annotated[tuple[int, str, int], Len()], [], ['[1, "a"]', "[1]"]),
+        (
+            Annotated[NewType("Big", Annotated[int, Gt()]), types.SimpleNamespace(gt=1, multiple_of=2)],
+            ["4"],
+            ["2", "5"],
+        ),
+        (Annotated[str, types.SimpleNamespace(max_length=0)], ['""'], ['"a"']),
+    ],
+    ids=range(8),
+)
+def test_bounds_hold_for_what_has_them(tp: Any, valid: list[str], invalid: list[str]) -> None:
+    schema = to_schema(tp)
+    for text in valid + invalid:
+        assert bool(constrain.validate(schema, text=text)) == (text in invalid), text
+    if valid:
+        to_grammar(schema)
 
 
 def test_definitions_of_pydantic_are_kept_and_named_apart() -> None:
