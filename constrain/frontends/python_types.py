@@ -2,7 +2,8 @@
 
     None bool int float str Decimal date time datetime UUID Any         the JSON type, with a `format` if there is one
     complex                                                             a text such as "1.5-2j"
-    list set frozenset tuple dict Sequence Mapping ...                  arrays and objects of their arguments
+    list set frozenset tuple dict Sequence Mapping ...                  arrays and objects of their arguments; keys of
+                                                                        any type that is written as one text
     Literal Enum                                                        `enum` of the values
     Union Optional `X | Y` Annotated NewType                            `anyOf`; bounds of annotated-types are kept
     dataclass TypedDict NamedTuple                                      closed objects with the fields as keys
@@ -26,9 +27,11 @@ from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, get_args
 from uuid import UUID
 
 from ..base.errors import UnsupportedError, describe_value, shorten_text
+from .key_schemas import build_key_schema
+from .pydantic_schemas import make_generator
 from .type_inspection import BOUNDS, is_pydantic, is_typeddict, key_required, list_marks, needs_pydantic
 
-__all__ = ["is_type_adapter", "to_schema"]
+__all__ = ["is_type_adapter", "to_key_schema", "to_schema"]
 
 Schema = dict[str, Any]
 
@@ -100,6 +103,12 @@ def to_schema(tp: Any) -> Schema:
         nested = {"$defs": {other: converter.defs[other] for other in others}} if others else {}
         return {**converter.defs[name], **nested}
     return {**schema, "$defs": converter.defs}
+
+
+def to_key_schema(tp: Any) -> Schema:
+    """Return the JSON Schema of the keys of `dict[tp, ...]`. Raise UnsupportedError if its values are no keys."""
+    converter = _TypeConverter()
+    return build_key_schema(converter.of(tp), converter.find_definition)
 
 
 def check_is_type(tp: Any) -> None:
@@ -180,12 +189,16 @@ class _TypeConverter:
         if origin in MAPPINGS:
             schema: Schema = {"type": "object"}
             if args:
-                names = self.of(args[0]) if args[0] is not int else {"pattern": "^(0|-?[1-9][0-9]*)$"}
+                names = build_key_schema(self.of(args[0]), self.find_definition)
                 if names != {"type": "string"} and names:
                     schema["propertyNames"] = names
                 schema["additionalProperties"] = self.of(args[1])
             return schema
         return None
+
+    def find_definition(self, ref: str) -> Schema | None:
+        """Return the definition that a `$ref` names; None while it is made."""
+        return self.defs.get(ref.removeprefix("#/$defs/")) or None
 
     def instance(self, tp: Any) -> Schema:
         """Return the schema of an Enum, of a class with fields, or of what Pydantic knows."""
@@ -257,50 +270,12 @@ class _TypeConverter:
         for suffix in chain([""], map(str, count(2))):
             template = f"#/$defs/{{model}}{suffix}"
             schema: Schema = adapter.json_schema(
-                ref_template=template, schema_generator=_generator(), mode="validation"
+                ref_template=template, schema_generator=make_generator(), mode="validation"
             )
             defs = {name + suffix: definition for name, definition in schema.pop("$defs", {}).items()}
             if all(self.defs.get(name, definition) == definition for name, definition in defs.items()):
                 break
         return schema, defs
-
-
-def _generator() -> Any:
-    """Return Pydantic's generator with closed objects, sets without uniqueItems, and Decimal as a number."""
-    from pydantic.json_schema import GenerateJsonSchema
-
-    def closed(name: str) -> Callable[[Any, Any], Schema]:
-        def method(self: Any, schema: Any) -> Schema:
-            made: Schema = getattr(super(Generator, self), name)(schema)
-            if "properties" in made and "$ref" not in made:
-                made.setdefault("additionalProperties", False)
-            return made
-
-        return method
-
-    class Generator(GenerateJsonSchema):
-        """See `_generator`."""
-
-        def set_schema(self, schema: Any) -> Schema:
-            made = super().set_schema(schema)
-            made.pop("uniqueItems", None)
-            return made
-
-        def frozenset_schema(self, schema: Any) -> Schema:
-            made = super().frozenset_schema(schema)
-            made.pop("uniqueItems", None)
-            return made
-
-        def decimal_schema(self, schema: Any) -> Schema:
-            made = super().decimal_schema(schema)
-            numbers = [option for option in made.get("anyOf", ()) if option.get("type") == "number"]
-            return numbers[0] if numbers else made
-
-        model_schema: Any = closed("model_schema")
-        dataclass_schema: Any = closed("dataclass_schema")
-        typed_dict_schema: Any = closed("typed_dict_schema")
-
-    return Generator
 
 
 def add_bounds(schema: Schema, bounds: Schema, lengths: dict[str, int]) -> Schema:

@@ -23,7 +23,8 @@ from uuid import UUID
 from ..base.errors import UnsupportedError
 from ..base.json_documents import write_json
 from ..base.json_numbers import parse_finite, parse_integer
-from ..frontends.python_types import is_type_adapter, to_schema
+from ..frontends.key_schemas import write_key
+from ..frontends.python_types import is_type_adapter, to_key_schema, to_schema
 from ..frontends.type_inspection import is_pydantic, is_typeddict, key_required, needs_pydantic
 from ..validation import InstanceValidator
 
@@ -257,9 +258,42 @@ def convert_collection(origin: type, args: tuple[Any, ...], value: Any) -> Any:
 
 def convert_key(tp: Any, key: str) -> Any:
     """Convert the key of an object to the key type of a dict, for example an int or a member of an Enum."""
-    if tp is int:
-        return int(key)
+    origin, args = get_origin(tp), get_args(tp)
+    if origin is None and tp in KEYS:
+        return KEYS[tp](key)
+    if hasattr(tp, "__supertype__"):
+        return convert_key(tp.__supertype__, key)
+    if type(tp).__name__ == "TypeAliasType":
+        return convert_key(tp.__value__, key)
+    if origin is Annotated:
+        return from_pydantic(tp, json.dumps(key)) if needs_pydantic(args[1:]) else convert_key(args[0], key)
+    if origin is Union or origin is types.UnionType:
+        fitting = [option for option in args if option not in (None, type(None)) and accepts_key(option, key)]
+        if not fitting:
+            raise Misfit(f"the key {key!r} matches no member of the union")
+        return convert_key(fitting[0], key)
+    if origin is Literal or (isinstance(tp, type) and issubclass(tp, Enum) and not is_pydantic(tp)):
+        for option in args or tp:
+            if write_key(option.value if isinstance(option, Enum) else option) == key:
+                return option
+        raise Misfit(f"the key {key!r} is no value of {name_of(tp)}")
+    if isinstance(tp, type) and issubclass(tp, (int, float)) and not is_pydantic(tp):
+        return tp(convert_key(int if issubclass(tp, int) else float, key))
     return convert_value(tp, key)
+
+
+def accepts_key(tp: Any, key: str) -> bool:
+    """Return whether a key denotes a value of a type."""
+    return not InstanceValidator(to_key_schema(tp)).check_value(key)
+
+
+KEYS: dict[Any, Callable[[str], Any]] = {
+    bool: lambda key: pick_literal((True, False), {"true": True, "false": False}.get(key, key)),
+    int: text_as(parse_integer, "an integer"),
+    float: text_as(float, "a number"),
+    Decimal: text_as(Decimal, "a number"),
+}
+"""How keys are read that are no texts."""
 
 
 def convert_instance(tp: type, value: Any) -> Any:

@@ -93,7 +93,7 @@ class Len:
         (tuple[()], {"type": "array", "items": False, "maxItems": 0}),
         (dict, {"type": "object"}),
         (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
-        (Mapping[Color, int], {"type": "object", "propertyNames": {"enum": ["red", 1]}, "additionalProperties": INT}),
+        (Mapping[Color, int], {"type": "object", "propertyNames": {"enum": ["red", "1"]}, "additionalProperties": INT}),
         (NewType("Name", str), {"type": "string"}),
         (Annotated[int, Gt(), "a remark"], {"type": "integer", "exclusiveMinimum": 3}),
         (Annotated[str, Len()], {"type": "string", "minLength": 1, "maxLength": 2}),

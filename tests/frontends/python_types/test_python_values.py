@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from dataclasses import dataclass, field, make_dataclass
 from decimal import Decimal
 from enum import Enum, IntEnum
@@ -12,6 +13,7 @@ from uuid import UUID
 import pytest
 from typing_extensions import NotRequired, TypedDict
 
+import constrain
 from constrain.base.errors import UnsupportedError
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.python_types import to_schema
@@ -164,6 +166,65 @@ def test_what_only_pydantic_applies_is_given_to_pydantic() -> None:
         to_grammar(to_schema(tp))
         with pytest.raises(pydantic.ValidationError):
             to_value(tp, text)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A mark like those of annotated-types."""
+
+    ge: int | None = None
+    gt: int | None = None
+    le: int | None = None
+    multiple_of: int | None = None
+
+
+UserId = NewType("UserId", int)
+KEYS = [
+    (UserId, {"12": 12, "-3": -3}, ["a", "1.5", "01"]),
+    (Level, {"1": Level.LOW}, ["2", "LOW"]),
+    (Colour, {"red": Colour.RED, "1": Colour.ONE}, ["RED"]),
+    (Literal[1, 2, "a", True], {"1": 1, "a": "a", "true": True}, ["3", "True"]),
+    (float, {"1.5": 1.5, "-0.25": -0.25, "7": 7.0}, ["1.50", "-0", "x"]),
+    (Decimal, {"1.5": Decimal("1.5")}, ["1e", ""]),
+    (bool, {"true": True, "false": False}, ["1"]),
+    (Annotated[int, Mark(ge=3)], {"3": 3, "10": 10}, ["2", "-5"]),
+    (Annotated[float, Mark(gt=-3, le=12)], {"-2.5": -2.5, "12": 12.0, "0": 0.0}, ["-3", "12.5"]),
+    (Union[Annotated[int, Mark(gt=9)], datetime.date, None],
+     {"10": 10, "2024-01-02": datetime.date(2024, 1, 2)}, ["9", "null"]),
+    (UUID, {ID: UUID(ID)}, ["x"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tp", "valid", "invalid"), KEYS, ids=range(len(KEYS)))
+def test_keys_of_a_dict_are_of_their_type(tp: Any, valid: dict[str, Any], invalid: list[str]) -> None:
+    schema = to_schema(dict[tp, int])
+    to_grammar(schema)
+    for key, value in valid.items():
+        text = json.dumps({key: 1})
+        assert not constrain.validate(schema, text=text), text
+        made = to_value(dict[tp, int], text)
+        assert made == {value: 1} and type(next(iter(made))) is type(value)
+    assert all(constrain.validate(schema, {key: 1}) for key in invalid)
+
+
+def test_keys_that_are_no_text_are_refused() -> None:
+    for tp in (tuple[int, int], Point, None, Annotated[int, Mark(multiple_of=3)]):
+        with pytest.raises(UnsupportedError):
+            to_schema(dict[tp, int])
+
+
+def test_keys_of_pydantic_models_are_those_that_pydantic_reads() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    for tp, valid, invalid in [(int, "12", "a"), (Level, "1", "LOW"), (Literal["a"], "a", "b"), (float, "1.5", "x"),
+                               (bool, "true", "x"), (Annotated[str, pydantic.Field(pattern="^a")], "ab", "b"),
+                               (datetime.date, "2024-01-02", "2")]:  # fmt: skip
+        model = pydantic.create_model("Model", x=(dict[tp, str], pydantic.Field(min_length=1)))
+        schema = to_schema(model)
+        text = json.dumps({"x": {valid: "a"}})
+        assert not constrain.validate(schema, text=text) and len(to_value(model, text).x) == 1
+        assert constrain.validate(schema, {"x": {invalid: "a"}}), tp
+    with pytest.raises(UnsupportedError, match="reads no key"):
+        to_schema(pydantic.create_model("Model", x=(dict[Literal[1, 2], str], ...)))
 
 
 class Named(TypedDict):

@@ -1,0 +1,85 @@
+"""What Pydantic's JSON Schemas lack, so that a mask allows what Pydantic accepts.
+
+Objects are closed, sets have no `uniqueItems`, a Decimal is a number, and keys of dicts are of their type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from ..base.errors import UnsupportedError
+from .key_schemas import build_key_schema
+
+__all__ = ["make_generator"]
+
+Schema = dict[str, Any]
+
+
+def make_generator() -> Any:
+    """Return the class of the generator, a subclass of Pydantic's, which is imported only here."""
+    from pydantic.json_schema import GenerateJsonSchema
+
+    def closed(name: str) -> Callable[[Any, Any], Schema]:
+        def method(self: Any, schema: Any) -> Schema:
+            made: Schema = getattr(super(Generator, self), name)(schema)
+            if "properties" in made and "$ref" not in made:
+                made.setdefault("additionalProperties", False)
+            return made
+
+        return method
+
+    class Generator(GenerateJsonSchema):
+        """See `make_generator`."""
+
+        def set_schema(self, schema: Any) -> Schema:
+            made = super().set_schema(schema)
+            made.pop("uniqueItems", None)
+            return made
+
+        def frozenset_schema(self, schema: Any) -> Schema:
+            made = super().frozenset_schema(schema)
+            made.pop("uniqueItems", None)
+            return made
+
+        def decimal_schema(self, schema: Any) -> Schema:
+            made = super().decimal_schema(schema)
+            numbers = [option for option in made.get("anyOf", ()) if option.get("type") == "number"]
+            return numbers[0] if numbers else made
+
+        def dict_schema(self, schema: Any) -> Schema:
+            made = super().dict_schema(schema)
+            keys = schema.get("keys_schema")
+            if keys is None:
+                return made
+            check_keys(keys)
+            names = build_key_schema(self.generate_inner(keys), cast(Any, self.get_schema_from_definitions))
+            for keyword in ("patternProperties", "propertyNames", "additionalProperties"):
+                made.pop(keyword, None)
+            if names and names != {"type": "string"}:
+                made["propertyNames"] = names
+            if "values_schema" in schema:
+                made["additionalProperties"] = self.generate_inner(schema["values_schema"])
+            return made
+
+        model_schema: Any = closed("model_schema")
+        dataclass_schema: Any = closed("dataclass_schema")
+        typed_dict_schema: Any = closed("typed_dict_schema")
+
+    return Generator
+
+
+def check_keys(schema: Any) -> None:
+    """Raise UnsupportedError for keys that Pydantic does not read from JSON.
+
+    It compares a key, which is a string, with the values of a Literal, and of an Enum that is no subclass of a number.
+    """
+    values: list[Any] = []
+    if schema["type"] == "literal":
+        values = [value for value in schema["expected"] if not isinstance(value, (str, bool))]
+    elif schema["type"] == "enum" and "sub_type" not in schema:
+        values = [member.value for member in schema["members"] if not isinstance(member.value, str)]
+    if values:
+        raise UnsupportedError(
+            f"Pydantic reads no key of a dict as {values[0]!r}", hint="Take texts, int or an IntEnum for the keys."
+        )
