@@ -17,19 +17,20 @@ from __future__ import annotations
 
 import collections.abc
 import datetime
+import re
 import types
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
 from itertools import chain, count
-from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin
 from uuid import UUID
 
 from ..base.errors import UnsupportedError, describe_value, shorten_text
 from .key_schemas import build_key_schema
 from .pydantic_schemas import make_generator
-from .type_inspection import BOUNDS, is_pydantic, is_typeddict, key_required, list_marks, needs_pydantic
+from .type_inspection import BOUNDS, is_pydantic, is_record, key_required, list_marks, needs_pydantic, resolve_hints
 
 __all__ = ["is_type_adapter", "to_key_schema", "to_schema"]
 
@@ -202,18 +203,24 @@ class _TypeConverter:
 
     def instance(self, tp: Any) -> Schema:
         """Return the schema of an Enum, of a class with fields, or of what Pydantic knows."""
-        if not isinstance(tp, type) or is_pydantic(tp):
+        origin = get_origin(tp) or tp
+        if not isinstance(origin, type) or is_pydantic(origin):
+            return self.pydantic(tp)
+        if is_record(origin):
+            return self.reference(tp)
+        if origin is not tp:
             return self.pydantic(tp)
         if issubclass(tp, Enum):
             return {"enum": [member.value for member in tp]}
-        if not (is_dataclass(tp) or hasattr(tp, "_fields") or is_typeddict(tp)):
-            return next(
-                (dict(SCALARS[base]) for base in (str, int, float) if issubclass(tp, base)), None
-            ) or self.pydantic(tp)
+        plain = next((dict(SCALARS[base]) for base in (str, int, float) if issubclass(tp, base)), None)
+        return plain or self.pydantic(tp)
+
+    def reference(self, tp: Any) -> Schema:
+        """Return a reference to the definition of a class with fields, which is made at the first use."""
         self.uses += 1
         name = self.names.get(tp)
         if name is None:
-            name = self.names[tp] = _fresh(tp.__name__, self.defs)
+            name = self.names[tp] = _fresh(re.sub(r"\W+", "_", title_of(tp)).strip("_"), self.defs)
             self.defs[name] = {}
             self.defs[name].update(self.record(tp))
         return {"$ref": f"#/$defs/{name}"}
@@ -221,11 +228,12 @@ class _TypeConverter:
     def record(self, tp: Any) -> Schema:
         """Return the schema of a dataclass, TypedDict or NamedTuple: its fields, and which of them are required."""
         try:
-            hints = get_type_hints(tp, include_extras=True)
+            hints = resolve_hints(tp)
         except NameError as error:
             raise UnsupportedError(
                 f"An annotation of {_name(tp)} names what cannot be found: {error}.", hint="Define it at module level."
             ) from None
+        title, tp = title_of(tp), get_origin(tp) or tp
         if is_dataclass(tp):
             known = [field for field in fields(tp) if field.init]
             names = [field.name for field in known]
@@ -236,7 +244,7 @@ class _TypeConverter:
         else:
             names = list(hints)
             required = [name for name in names if key_required(tp, name, hints[name])]
-        schema: Schema = {"title": tp.__name__, "type": "object"}
+        schema: Schema = {"title": title, "type": "object"}
         schema["properties"] = {name: self.of(hints.get(name, Any)) for name in names}
         return {**schema, "required": required, "additionalProperties": False}
 
@@ -309,6 +317,13 @@ def _fresh(name: str, taken: dict[str, Schema]) -> str:
     while fresh in taken:
         fresh, number = f"{name}{number}", number + 1
     return fresh
+
+
+def title_of(tp: Any) -> str:
+    """Return the name of a class, with its arguments if it is generic: "Box[int]"."""
+    args = get_args(tp)
+    name: str = (get_origin(tp) or tp).__name__ if hasattr(get_origin(tp) or tp, "__name__") else repr(tp)
+    return f"{name}[{', '.join(map(title_of, args))}]" if args else name
 
 
 def _name(tp: Any) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import is_dataclass
 from decimal import Decimal
-from typing import Any, get_origin
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-__all__ = ["is_pydantic", "is_typeddict", "key_required", "list_marks", "needs_pydantic"]
+__all__ = ["is_pydantic", "is_record", "is_typeddict", "key_required", "list_marks", "needs_pydantic", "resolve_hints"]
 
 BOUNDS = {
     "gt": "exclusiveMinimum",
@@ -40,6 +41,50 @@ def is_pydantic(tp: Any) -> bool:
 def is_typeddict(tp: Any) -> bool:
     """Return whether a class is a TypedDict of `typing` or of `typing_extensions`, which are distinct."""
     return isinstance(tp, type) and issubclass(tp, dict) and hasattr(tp, "__required_keys__")
+
+
+def is_record(tp: Any) -> bool:
+    """Return whether a class is a dataclass, NamedTuple or TypedDict."""
+    return isinstance(tp, type) and (is_dataclass(tp) or hasattr(tp, "_fields") or is_typeddict(tp))
+
+
+def resolve_hints(tp: Any) -> dict[str, Any]:
+    """Return the annotations of a class and its bases, with the arguments of generic classes for their parameters.
+
+    Parameters
+    ----------
+    tp : type
+        A class, or a generic class with arguments, such as `Box[int]`.
+
+    Raises
+    ------
+    NameError
+        If an annotation names what cannot be found.
+    """
+    origin = get_origin(tp) or tp
+    bindings = dict(zip(getattr(origin, "__parameters__", ()), get_args(tp)))
+    hints = get_type_hints(origin, include_extras=True)
+    inherited: dict[str, Any] = {}
+    for base in reversed(vars(origin).get("__orig_bases__", origin.__bases__)):
+        if is_record(get_origin(base) or base):
+            inherited.update(resolve_hints(substitute(base, bindings)))
+    own = origin.__annotations__  # A TypedDict has those of its bases there, which it cannot change.
+    return {
+        name: inherited[name]
+        if name in inherited and (name not in own or is_typeddict(origin))
+        else substitute(hint, bindings)
+        for name, hint in hints.items()
+    }
+
+
+def substitute(tp: Any, bindings: dict[Any, Any]) -> Any:
+    """Return a type with other types for its type parameters."""
+    if isinstance(tp, TypeVar):
+        return bindings.get(tp, tp)
+    parameters = getattr(tp, "__parameters__", ())
+    if get_origin(tp) is None or not any(parameter in bindings for parameter in parameters):
+        return tp
+    return tp[tuple(bindings.get(parameter, parameter) for parameter in parameters)]
 
 
 def key_required(tp: Any, key: str, hint: Any) -> bool:

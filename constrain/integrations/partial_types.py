@@ -16,10 +16,10 @@ import types
 from collections import namedtuple
 from dataclasses import field, fields, is_dataclass, make_dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from ..base.errors import UnsupportedError
-from ..frontends.type_inspection import is_typeddict
+from ..frontends.type_inspection import is_record, is_typeddict, resolve_hints
 from .python_values import WRAPPERS, Misfit, convert_value, equal_json, name_of, to_plain
 
 __all__ = ["partial_model", "to_partial"]
@@ -75,20 +75,21 @@ def build_partial(tp: Any) -> Any:
     tp, origin, args = strip_wrappers(tp)
     if origin is Union or origin is types.UnionType:
         return Union[tuple(build_part(arg) for arg in args)]
-    if origin is not None and isinstance(origin, type) and args and not is_record(origin):
+    if origin is not None and isinstance(origin, type) and args and not has_fields(origin):
         parts = tuple(arg if arg is Ellipsis else build_part(arg) for arg in args)
         generic: Any = origin
         return generic[parts if len(parts) > 1 else parts[0]] if hasattr(origin, "__class_getitem__") else origin
-    if not is_record(tp):
+    if not has_fields(tp):
         return tp
     hints = {name: build_part(hint) for name, hint in hints_of(tp).items()}
-    return build_record(tp, f"Partial{name_of(tp).rpartition('.')[2]}", hints)
+    kind = origin or tp
+    return build_record(kind, f"Partial{name_of(kind).rpartition('.')[2]}", hints)
 
 
 def build_part(tp: Any) -> Any:
     """Return the partial type of a part of a type."""
     tp = strip_wrappers(tp)[0]
-    return Any if is_record(tp) and is_recursive(tp) else partial_model(tp)
+    return Any if has_fields(tp) and is_recursive(tp) else partial_model(tp)
 
 
 def is_recursive(tp: Any) -> bool:
@@ -97,12 +98,12 @@ def is_recursive(tp: Any) -> bool:
     waiting = list(hints_of(tp).values())
     while waiting:
         part, _, args = strip_wrappers(waiting.pop())
-        if part is tp:
+        if part == tp:
             return True
         if id(part) not in seen:
             seen.add(id(part))
             waiting += [arg for arg in args if arg is not Ellipsis]
-            waiting += hints_of(part).values() if is_record(part) else ()
+            waiting += hints_of(part).values() if has_fields(part) else ()
     return False
 
 
@@ -142,11 +143,10 @@ def strip_wrappers(tp: Any) -> tuple[Any, Any, tuple[Any, ...]]:
             return tp, origin, args
 
 
-def is_record(tp: Any) -> bool:
-    """Return whether a class has named fields."""
-    if not isinstance(tp, type):
-        return False
-    return is_typeddict(tp) or is_dataclass(tp) or hasattr(tp, "_fields") or hasattr(tp, "model_fields")
+def has_fields(tp: Any) -> bool:
+    """Return whether a type is a class with named fields, which may have arguments."""
+    origin = get_origin(tp) or tp
+    return isinstance(origin, type) and (is_record(origin) or hasattr(origin, "model_fields"))
 
 
 def hints_of(tp: Any) -> dict[str, Any]:
@@ -154,9 +154,10 @@ def hints_of(tp: Any) -> dict[str, Any]:
     if hasattr(tp, "model_fields"):
         return {name: one.annotation for name, one in tp.model_fields.items()}
     try:
-        hints = get_type_hints(tp, include_extras=True)
+        hints = resolve_hints(tp)
     except NameError as error:
         raise UnsupportedError(f"the annotations of {name_of(tp)} cannot be resolved: {error}") from error
+    tp = get_origin(tp) or tp
     if is_dataclass(tp):
         return {one.name: hints.get(one.name, Any) for one in fields(tp) if one.init}
     return {name: hints.get(name, Any) for name in tp._fields} if hasattr(tp, "_fields") else hints
@@ -193,8 +194,8 @@ def convert_partial(tp: Any, value: Any, path: Path) -> Any:
     if origin is Union or origin is types.UnionType:
         return convert_partial(choose_member(args, value), value, path)
     if isinstance(value, dict):
-        if is_record(origin if origin is not None else tp):
-            return convert_fields(tp if origin is None else origin, value, path)
+        if has_fields(tp):
+            return convert_fields(tp, value, path)
         inner = args[1] if len(args) == 2 else Any
         return {key: item for key, item in convert_items(value.items(), lambda key: inner, path) if item is not OMITTED}
     if isinstance(value, list):
@@ -234,7 +235,7 @@ def convert_fields(tp: Any, value: dict[str, Any], path: Path) -> Any:
     for name, item in convert_items(renamed, lambda name: hints.get(name, Any), place):
         if item is not OMITTED and (name in hints or hasattr(tp, "model_fields")):
             found[name] = item
-    if is_typeddict(tp):
+    if is_typeddict(get_origin(tp) or tp):
         return found
     if hasattr(made, "model_construct"):
         return made.model_construct(**found)
@@ -266,18 +267,18 @@ def may_become(tp: Any, value: Any) -> bool:
         return any(equal_json(one, value) or (isinstance(value, str) and str(one).startswith(value)) for one in args)
     base = origin if origin is not None else tp
     if isinstance(value, dict):
-        if not is_record(base):
+        if not has_fields(tp):
             return isinstance(base, type) and issubclass(base, dict)
-        hints, names = hints_of(base), {key: name for name, key in keys_of(base).items()}
+        hints, names = hints_of(tp), {key: name for name, key in keys_of(tp).items()}
         known = {names.get(key, key): item for key, item in value.items()}
         literals = [key for key in known if key in hints and strip_wrappers(hints[key])[1] is Literal]
         return known.keys() <= hints.keys() and all(may_become(hints[key], known[key]) for key in literals)
     if isinstance(value, list):
-        return isinstance(base, type) and not is_record(base) and not issubclass(base, (str, dict, int, float))
+        return isinstance(base, type) and not has_fields(base) and not issubclass(base, (str, dict, int, float))
     if value is None:
         return tp in (None, type(None))
     if isinstance(value, str):
-        return tp not in (None, type(None), bool, int, float) and not is_record(base) and base not in (list, dict, set)
+        return tp not in (None, type(None), bool, int, float) and not has_fields(base) and base not in (list, dict, set)
     return fits_scalar(tp, value)
 
 

@@ -17,7 +17,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
-from typing import Annotated, Any, ForwardRef, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ForwardRef, Literal, Union, get_args, get_origin
 from uuid import UUID
 
 from ..base.errors import UnsupportedError
@@ -25,7 +25,14 @@ from ..base.json_documents import write_json
 from ..base.json_numbers import parse_finite, parse_integer
 from ..frontends.key_schemas import write_key
 from ..frontends.python_types import is_type_adapter, to_key_schema, to_schema
-from ..frontends.type_inspection import is_pydantic, is_typeddict, key_required, needs_pydantic
+from ..frontends.type_inspection import (
+    is_pydantic,
+    is_record,
+    is_typeddict,
+    key_required,
+    needs_pydantic,
+    resolve_hints,
+)
 from ..validation import InstanceValidator
 
 __all__ = ["is_type", "parse_json", "to_value"]
@@ -106,6 +113,10 @@ def convert_value(tp: Any, value: Any) -> Any:
         return convert_member(args, value)
     if isinstance(tp, (str, ForwardRef)):
         raise UnsupportedError(f"the forward reference {tp!r} was not resolved", hint="Annotate with the class itself.")
+    if is_pydantic(origin):
+        return from_pydantic(tp, write_json(value))
+    if is_record(origin):
+        return convert_record(tp, value)
     if origin is not None and isinstance(origin, type):
         return convert_collection(origin, args, value)
     if isinstance(tp, type):
@@ -235,8 +246,6 @@ def cached_validator(tp: Any) -> InstanceValidator:
 
 def convert_collection(origin: type, args: tuple[Any, ...], value: Any) -> Any:
     """Convert to list[int], tuple[int, str], dict[str, int], Sequence[int], a generic class ..."""
-    if is_dataclass(origin) or is_typeddict(origin) or is_pydantic(origin):
-        return convert_instance(origin, value)
     if issubclass(origin, (dict,)) or origin.__name__ in ("Mapping", "MutableMapping"):
         keys, values = args if len(args) == 2 else (str, Any)
         pairs = expect_kind(value, dict, "an object").items()
@@ -305,7 +314,7 @@ def convert_instance(tp: type, value: Any) -> Any:
             if equal_json(member.value, value):
                 return member
         raise Misfit(f"{value!r} is not a value of {tp.__name__}")
-    if is_typeddict(tp) or is_dataclass(tp) or hasattr(tp, "_fields"):
+    if is_record(tp):
         return convert_record(tp, value)
     if tp in (list, tuple, set, frozenset, dict):
         return convert_collection(tp, (), value)
@@ -316,7 +325,7 @@ def convert_instance(tp: type, value: Any) -> Any:
 
 def convert_record(tp: Any, value: Any) -> Any:
     """Convert an object (for a NamedTuple also an array) to a dataclass, NamedTuple or TypedDict."""
-    hints = get_type_hints(tp, include_extras=True)
+    hints, tp = resolve_hints(tp), get_origin(tp) or tp
     if isinstance(value, list) and hasattr(tp, "_fields"):
         value = dict(zip(tp._fields, value))
     members = expect_kind(value, dict, "an object")

@@ -7,11 +7,11 @@ import json
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, Literal, NamedTuple, Union
+from typing import Annotated, Any, Generic, Literal, TypeVar, Union
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from typing_extensions import TypedDict
+from typing_extensions import NamedTuple, TypedDict
 
 from constrain import partial_model
 from constrain.decoding.partial_json import NOTHING, PartialJson
@@ -167,6 +167,21 @@ def test_recursive_classes() -> None:
     node = partial_of(Node, '{"label": "a", "children": [{"label": "b", "children": [{"label": "c')
     assert node.children[0].children[0].label == "c"
     assert isinstance(node.children[0], partial_model(Node))
+
+
+T = TypeVar("T")
+
+
+class Both(NamedTuple, Generic[T]):
+    left: T
+    right: list[T]
+
+
+def test_generic_classes_have_their_arguments() -> None:
+    text = '{"left": "2024-01-02", "right": ["2024-01-03", "2024'
+    assert partial_of(Both[datetime.date], text) == (datetime.date(2024, 1, 2), [datetime.date(2024, 1, 3)])
+    assert partial_of(Both[datetime.date], '["2024-01-02"').left == datetime.date(2024, 1, 2)
+    assert partial_of(Both[Tag], '{"left": {"name": "a').left == partial_model(Tag)("a")
 
 
 def test_what_does_not_fit_is_plain_json() -> None:

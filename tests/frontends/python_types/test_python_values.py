@@ -7,11 +7,11 @@ import json
 from dataclasses import dataclass, field, make_dataclass
 from decimal import Decimal
 from enum import Enum, IntEnum
-from typing import Annotated, Any, Literal, NamedTuple, NewType, Union
+from typing import Annotated, Any, Generic, Literal, NewType, TypeVar, Union
 from uuid import UUID
 
 import pytest
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import NamedTuple, NotRequired, TypedDict
 
 import constrain
 from constrain.base.errors import UnsupportedError
@@ -225,6 +225,69 @@ def test_keys_of_pydantic_models_are_those_that_pydantic_reads() -> None:
         assert constrain.validate(schema, {"x": {invalid: "a"}}), tp
     with pytest.raises(UnsupportedError, match="reads no key"):
         to_schema(pydantic.create_model("Model", x=(dict[Literal[1, 2], str], ...)))
+
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+@dataclass
+class Box(Generic[T]):
+    value: T
+    boxes: list[Box[T]] = field(default_factory=list)
+
+
+@dataclass
+class Labelled(Box[list[U]], Generic[T, U]):
+    label: T | None = None
+
+
+@dataclass
+class Dated(Labelled[int, datetime.date]):
+    pass
+
+
+class Entry(TypedDict, Generic[T]):
+    at: T
+
+
+class Noted(Entry[Annotated[datetime.date, "a remark"]]):
+    note: NotRequired[str]
+
+
+class Both(NamedTuple, Generic[T]):
+    left: T
+    right: Box[T] | None = None
+
+
+DAY = datetime.date(2024, 1, 2)
+GENERIC = [
+    (Box[datetime.date], '{"value": "2024-01-02", "boxes": [{"value": "2024-01-02"}]}', Box(DAY, [Box(DAY)]), "1"),
+    (Labelled[str, datetime.date], '{"value": ["2024-01-02"], "label": "x"}', Labelled([DAY], [], "x"), "[1]"),
+    (Dated, '{"value": ["2024-01-02"], "label": 3}', Dated([DAY], [], 3), '["a"]'),
+    (Entry[datetime.date], '{"at": "2024-01-02"}', {"at": DAY}, "1"),
+    (Noted, '{"at": "2024-01-02", "note": "n"}', {"at": DAY, "note": "n"}, "1"),
+    (Both[datetime.date], '{"left": "2024-01-02", "right": {"value": "2024-01-02"}}', Both(DAY, Box(DAY)), "1"),
+]
+
+
+@pytest.mark.parametrize(("tp", "text", "value", "wrong"), GENERIC, ids=range(len(GENERIC)))
+def test_generic_classes_have_their_arguments(tp: Any, text: str, value: Any, wrong: str) -> None:
+    schema = to_schema(list[tp])
+    to_grammar(schema)
+    assert not constrain.validate(schema, text=f"[{text}]")
+    assert to_value(list[tp], f"[{text}]") == [value] and to_value(tp, text) == value
+    assert constrain.validate(schema, text=f"[{text}]".replace('"2024-01-02"', wrong))
+
+
+def test_generic_classes_of_pydantic() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    @pydantic.dataclasses.dataclass
+    class Checked(Generic[T]):
+        value: T
+
+    assert to_value(list[Checked[datetime.date]], '[{"value": "2024-01-02"}]') == [Checked(DAY)]
 
 
 class Named(TypedDict):
