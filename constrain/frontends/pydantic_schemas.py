@@ -1,6 +1,7 @@
 """What Pydantic's JSON Schemas lack, so that a mask allows what Pydantic accepts.
 
-Objects are closed, sets have no `uniqueItems`, a Decimal is a number, and keys of dicts are of their type.
+Objects are closed, sets have no `uniqueItems`, a Decimal is a number, times have no
+leap seconds, and keys of dicts are of their type.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from typing import Any, cast
 from ..base.errors import UnsupportedError
 from .key_schemas import build_key_schema
 
-__all__ = ["make_generator"]
+__all__ = ["SECONDS", "make_generator"]
 
 Schema = dict[str, Any]
+
+SECONDS = ":[0-5][0-9]:[0-5]"
+"""Pattern of times without a leap second, which RFC 3339 allows and no Python type holds."""
 
 
 def make_generator() -> Any:
@@ -62,11 +66,22 @@ def make_generator() -> Any:
                 made["additionalProperties"] = self.generate_inner(schema["values_schema"])
             return made
 
+        def datetime_schema(self, schema: Any) -> Schema:
+            return without_leap_seconds(super().datetime_schema(schema))
+
+        def time_schema(self, schema: Any) -> Schema:
+            return without_leap_seconds(super().time_schema(schema))
+
         model_schema: Any = closed("model_schema")
         dataclass_schema: Any = closed("dataclass_schema")
         typed_dict_schema: Any = closed("typed_dict_schema")
 
     return Generator
+
+
+def without_leap_seconds(schema: Schema) -> Schema:
+    """Return the schema of a time without leap seconds."""
+    return {**schema, "pattern": SECONDS} if schema.get("type") == "string" else schema
 
 
 def check_keys(schema: Any) -> None:

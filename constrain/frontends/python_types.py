@@ -29,7 +29,7 @@ from uuid import UUID
 
 from ..base.errors import UnsupportedError, describe_value, shorten_text
 from .key_schemas import build_key_schema
-from .pydantic_schemas import make_generator
+from .pydantic_schemas import SECONDS, make_generator
 from .type_inspection import BOUNDS, is_pydantic, is_record, key_required, list_marks, needs_pydantic, resolve_hints
 
 __all__ = ["is_type_adapter", "to_key_schema", "to_schema"]
@@ -49,8 +49,8 @@ SCALARS: dict[Any, Schema] = {
     complex: {"type": "string", "pattern": f"^[+-]?{PART}(?:j|[+-]{PART}j)?$"},
     str: {"type": "string"},
     datetime.date: {"type": "string", "format": "date"},
-    datetime.datetime: {"type": "string", "format": "date-time"},
-    datetime.time: {"type": "string", "format": "time"},
+    datetime.datetime: {"type": "string", "format": "date-time", "pattern": SECONDS},
+    datetime.time: {"type": "string", "format": "time", "pattern": SECONDS},
     UUID: {"type": "string", "format": "uuid"},
     Any: {},
     object: {},

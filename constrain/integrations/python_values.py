@@ -63,15 +63,16 @@ def is_type(schema: object) -> bool:
 def to_value(tp: Any, text: str) -> Any:
     """Return the value of type `tp` that the JSON `text` denotes.
 
-    Raises UnsupportedError for a type that is not known, and any exception of the type's own validation (a Pydantic
-    validator may check more than a schema can express).
+    Raises UnsupportedError for a type that is not known, Misfit for a value that is not of the type (the year 0000 is
+    none of a date), and any exception of the type's own validation (a Pydantic validator may check more than a schema
+    can express).
     """
     if is_pydantic(tp) or is_type_adapter(tp):
         return from_pydantic(tp, text)
     try:
         return convert_value(tp, json.loads(text, parse_float=Decimal, parse_int=parse_integer))
     except Misfit as error:
-        raise UnsupportedError(f"the text satisfies the schema of {name_of(tp)}, yet {error}") from error
+        raise Misfit(f"it is no {name_of(tp)}: {error}") from error
 
 
 def from_pydantic(tp: Any, text: str) -> Any:

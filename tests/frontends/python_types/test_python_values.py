@@ -17,7 +17,7 @@ import constrain
 from constrain.base.errors import UnsupportedError
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.python_types import to_schema
-from constrain.integrations.python_values import is_type, parse_json, to_value
+from constrain.integrations.python_values import Misfit, is_type, parse_json, to_value
 
 
 class Colour(Enum):
@@ -110,7 +110,7 @@ def test_a_text_becomes_a_value_of_its_type(tp: Any, text: str, value: Any) -> N
      (Odd, "1"), (list[Odd], "[1]")],
 )  # fmt: skip
 def test_invalid_values_are_refused(tp: Any, text: str) -> None:
-    with pytest.raises(UnsupportedError):
+    with pytest.raises((UnsupportedError, Misfit)):
         to_value(tp, text)
 
 
@@ -134,6 +134,24 @@ def test_pydantic_models_validate_themselves() -> None:
     assert to_value(list[datetime.timedelta], '["P1D"]') == [datetime.timedelta(days=1)]
     with pytest.raises(pydantic.ValidationError):
         to_value(Outer, '{"inner": {"when": "2024-01-02"}, "count": 0}')
+
+
+def test_times_are_those_that_python_has() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    for tp, text in [(datetime.datetime, "2016-12-31T23:59:60Z"), (datetime.time, "23:59:60Z")]:
+        for holder in (tp, pydantic.create_model("Model", x=(tp, ...))):
+            schema, wrap = to_schema(holder), '"{}"' if holder is tp else '{{"x": "{}"}}'
+            to_grammar(schema)
+            assert constrain.validate(schema, text=wrap.format(text))
+            last = wrap.format(text.replace(":60", ":59"))
+            assert not constrain.validate(schema, text=last)
+            to_value(holder, last)
+
+
+def test_a_text_that_no_value_has_is_refused_as_by_a_validator() -> None:
+    assert issubclass(Misfit, ValueError)
+    with pytest.raises(Misfit, match="year"):
+        to_value(list[datetime.date], '["0000-01-01"]')
 
 
 def test_what_only_pydantic_applies_is_given_to_pydantic() -> None:
