@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 import types
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
@@ -169,13 +170,19 @@ def text_as(make: Callable[[str], Any], description: str) -> Callable[[Any], Any
 
 
 def parse_instant(text: str) -> datetime.datetime:
-    """RFC 3339, of which Python 3.10 does not read `Z`."""
-    return datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text[-1:] in "Zz" else text)
+    """Return the date and time of an RFC 3339 text."""
+    return datetime.datetime.fromisoformat(fit_python(text))
 
 
 def parse_clock(text: str) -> datetime.time:
     """Return the time of an RFC 3339 text."""
-    return datetime.time.fromisoformat(text[:-1] + "+00:00" if text[-1:] in "Zz" else text)
+    return datetime.time.fromisoformat(fit_python(text))
+
+
+def fit_python(text: str) -> str:
+    """Return a time as Python 3.10 reads it: without `Z`, and with 6 digits of a fraction; further ones are cut off."""
+    text = text[:-1] + "+00:00" if text[-1:] in "Zz" else text
+    return re.sub("[.]([0-9]+)", lambda found: "." + found[1][:6].ljust(6, "0"), text)
 
 
 SCALARS: dict[Any, Callable[[Any], Any]] = {
