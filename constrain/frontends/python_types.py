@@ -30,7 +30,17 @@ from uuid import UUID
 from ..base.errors import UnsupportedError, describe_value, shorten_text
 from .key_schemas import build_key_schema
 from .pydantic_schemas import SECONDS, make_generator
-from .type_inspection import BOUNDS, is_pydantic, is_record, key_required, list_marks, needs_pydantic, resolve_hints
+from .type_inspection import (
+    BOUNDS,
+    is_alias,
+    is_pydantic,
+    is_record,
+    key_required,
+    list_marks,
+    needs_pydantic,
+    resolve_alias,
+    resolve_hints,
+)
 
 __all__ = ["is_type_adapter", "to_key_schema", "to_schema"]
 
@@ -96,7 +106,12 @@ def to_schema(tp: Any) -> Schema:
     """
     check_is_type(tp)
     converter = _TypeConverter()
-    schema = converter.of(tp)
+    try:
+        schema = converter.of(tp)
+    except RecursionError:
+        raise UnsupportedError(
+            f"The type {shorten_text(_name(tp))} is nested too deeply.", hint="A generic class holds itself of others?"
+        ) from None
     if not converter.defs:
         return schema
     if schema.keys() == {"$ref"} and converter.uses == 1:  # Only used here: no definition needed.
@@ -139,6 +154,7 @@ class _TypeConverter:
     def __init__(self) -> None:
         self.defs: dict[str, Schema] = {}
         self.names: dict[Any, str] = {}
+        self.recursive: set[Any] = set()
         self.uses = 0
 
     def of(self, tp: Any) -> Schema:
@@ -148,8 +164,8 @@ class _TypeConverter:
             return dict(SCALARS[tp])
         if hasattr(tp, "__supertype__"):
             return self.of(tp.__supertype__)
-        if type(tp).__name__ == "TypeAliasType":
-            return self.of(tp.__value__)
+        if is_alias(tp):
+            return self.alias(tp)
         if origin is Annotated:
             return self.pydantic(tp) if needs_pydantic(args[1:]) else self.annotated(args[0], args[1:])
         if getattr(origin, "__name__", getattr(origin, "_name", "")) in MARKS:
@@ -163,6 +179,30 @@ class _TypeConverter:
         if origin is tuple and not args:
             return {"type": "array", "items": False, "maxItems": 0}
         return self.collection(origin or tp, args) or self.instance(tp)
+
+    def alias(self, tp: Any) -> Schema:
+        """Return the schema of an alias: that of its type, or a reference to it if it is recursive."""
+        if tp in self.names:
+            self.recursive.add(tp)
+            self.uses += 1
+            return {"$ref": f"#/$defs/{self.names[tp]}"}
+        try:
+            value = resolve_alias(tp)
+        except NameError as error:
+            raise UnsupportedError(
+                f"The alias {tp} names what cannot be found: {error}.", hint="Define it at module level."
+            ) from None
+        if get_origin(value) is Annotated and needs_pydantic(get_args(value)[1:]):
+            return self.pydantic(tp)
+        name = self.names[tp] = make_fresh(name_definition(tp), self.defs)
+        self.defs[name] = {}
+        schema = self.of(value)
+        if tp not in self.recursive:
+            del self.names[tp], self.defs[name]
+            return schema
+        self.uses += 1
+        self.defs[name].update(schema)
+        return {"$ref": f"#/$defs/{name}"}
 
     def annotated(self, tp: Any, marks: tuple[Any, ...]) -> Schema:
         """Return the schema of a type with the bounds of its marks; marks of other libraries are ignored."""
@@ -220,7 +260,7 @@ class _TypeConverter:
         self.uses += 1
         name = self.names.get(tp)
         if name is None:
-            name = self.names[tp] = _fresh(re.sub(r"\W+", "_", title_of(tp)).strip("_"), self.defs)
+            name = self.names[tp] = make_fresh(name_definition(tp), self.defs)
             self.defs[name] = {}
             self.defs[name].update(self.record(tp))
         return {"$ref": f"#/$defs/{name}"}
@@ -310,13 +350,18 @@ def add_bounds(schema: Schema, bounds: Schema, lengths: dict[str, int]) -> Schem
     return kept
 
 
-def _fresh(name: str, taken: dict[str, Schema]) -> str:
+def make_fresh(name: str, taken: dict[str, Schema]) -> str:
     """Return an unused name for a definition."""
     number = 2
     fresh = name
     while fresh in taken:
         fresh, number = f"{name}{number}", number + 1
     return fresh
+
+
+def name_definition(tp: Any) -> str:
+    """Return the name of the definition of a type: "Box_int" for `Box[int]`."""
+    return re.sub(r"\W+", "_", title_of(tp)).strip("_")
 
 
 def title_of(tp: Any) -> str:

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import re
+import sys
+import types
 from collections.abc import Iterable, Iterator
 from dataclasses import is_dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-__all__ = ["is_pydantic", "is_record", "is_typeddict", "key_required", "list_marks", "needs_pydantic", "resolve_hints"]
+__all__ = [
+    "is_alias",
+    "is_pydantic",
+    "is_record",
+    "is_typeddict",
+    "key_required",
+    "list_marks",
+    "needs_pydantic",
+    "resolve_alias",
+    "resolve_hints",
+]
 
 BOUNDS = {
     "gt": "exclusiveMinimum",
@@ -75,6 +88,21 @@ def resolve_hints(tp: Any) -> dict[str, Any]:
         else substitute(hint, bindings)
         for name, hint in hints.items()
     }
+
+
+def is_alias(tp: Any) -> bool:
+    """Return whether a type is an alias made by `type X = ...` or TypeAliasType, which may have arguments."""
+    return type(get_origin(tp) or tp).__name__ == "TypeAliasType"
+
+
+@lru_cache(maxsize=256)
+def resolve_alias(tp: Any) -> Any:
+    """Return the type that an alias stands for. Raise NameError if it names what cannot be found."""
+    alias = get_origin(tp) or tp
+    holder = types.SimpleNamespace(__annotations__={"value": alias.__value__})
+    module = sys.modules.get(alias.__module__)
+    hints = get_type_hints(holder, vars(module) if module else {}, {alias.__name__: alias}, include_extras=True)
+    return substitute(hints["value"], dict(zip(alias.__type_params__, get_args(tp))))
 
 
 def substitute(tp: Any, bindings: dict[Any, Any]) -> Any:

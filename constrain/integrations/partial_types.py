@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from ..base.errors import UnsupportedError
-from ..frontends.type_inspection import is_record, is_typeddict, resolve_hints
+from ..frontends.type_inspection import is_alias, is_record, is_typeddict, resolve_alias, resolve_hints
 from .python_values import WRAPPERS, Misfit, convert_value, equal_json, name_of, to_plain
 
 __all__ = ["partial_model", "to_partial"]
@@ -88,23 +88,29 @@ def build_partial(tp: Any) -> Any:
 
 def build_part(tp: Any) -> Any:
     """Return the partial type of a part of a type."""
-    tp = strip_wrappers(tp)[0]
-    return Any if has_fields(tp) and is_recursive(tp) else partial_model(tp)
+    tp = strip_marks(tp)
+    return Any if (has_fields(tp) or is_alias(tp)) and is_recursive(tp) else partial_model(tp)
 
 
 def is_recursive(tp: Any) -> bool:
-    """Return whether a class occurs in the annotations of its fields, or of theirs."""
-    seen: set[int] = set()
-    waiting = list(hints_of(tp).values())
+    """Return whether a class or an alias occurs in its parts, or in theirs."""
+    seen: list[Any] = []  # types need not be hashable
+    waiting = parts_of(tp)
     while waiting:
-        part, _, args = strip_wrappers(waiting.pop())
+        part = strip_marks(waiting.pop())
         if part == tp:
             return True
-        if id(part) not in seen:
-            seen.add(id(part))
-            waiting += [arg for arg in args if arg is not Ellipsis]
-            waiting += hints_of(part).values() if has_fields(part) else ()
+        if part not in seen:
+            seen.append(part)
+            waiting += parts_of(part)
     return False
+
+
+def parts_of(tp: Any) -> list[Any]:
+    """Return the types of the fields of a class, the type of an alias, or the arguments of any other type."""
+    if is_alias(tp):
+        return [resolve_alias(tp)]
+    return list(hints_of(tp).values()) if has_fields(tp) else [arg for arg in get_args(tp) if arg is not Ellipsis]
 
 
 def build_record(tp: Any, name: str, hints: dict[str, Any]) -> Any:
@@ -131,16 +137,22 @@ def build_record(tp: Any, name: str, hints: dict[str, Any]) -> Any:
 
 def strip_wrappers(tp: Any) -> tuple[Any, Any, tuple[Any, ...]]:
     """Return a type without Annotated, NewType, aliases and the like, its origin and its arguments."""
+    tp = strip_marks(tp)
+    while is_alias(tp):
+        tp = strip_marks(resolve_alias(tp))
+    return tp, get_origin(tp), get_args(tp)
+
+
+def strip_marks(tp: Any) -> Any:
+    """Return a type without Annotated, NewType and the like."""
     while True:
-        origin, args = get_origin(tp), get_args(tp)
+        origin = get_origin(tp)
         if origin is Annotated or getattr(origin, "__name__", getattr(origin, "_name", "")) in WRAPPERS:
-            tp = args[0]
+            tp = get_args(tp)[0]
         elif hasattr(tp, "__supertype__"):
             tp = tp.__supertype__
-        elif type(tp).__name__ == "TypeAliasType":
-            tp = tp.__value__
         else:
-            return tp, origin, args
+            return tp
 
 
 def has_fields(tp: Any) -> bool:

@@ -27,11 +27,13 @@ from ..base.json_numbers import parse_finite, parse_integer
 from ..frontends.key_schemas import write_key
 from ..frontends.python_types import is_type_adapter, to_key_schema, to_schema
 from ..frontends.type_inspection import (
+    is_alias,
     is_pydantic,
     is_record,
     is_typeddict,
     key_required,
     needs_pydantic,
+    resolve_alias,
     resolve_hints,
 )
 from ..validation import InstanceValidator
@@ -103,8 +105,11 @@ def convert_value(tp: Any, value: Any) -> Any:
         return SCALARS[tp](value)
     if hasattr(tp, "__supertype__"):
         return convert_value(tp.__supertype__, value)
-    if type(tp).__name__ == "TypeAliasType":
-        return convert_value(tp.__value__, value)
+    if is_alias(tp):
+        resolved = resolve_alias(tp)
+        if get_origin(resolved) is Annotated and needs_pydantic(get_args(resolved)[1:]):
+            return from_pydantic(tp, write_json(value))  # which resolves references of the alias to itself
+        return convert_value(resolved, value)
     if origin is Annotated and needs_pydantic(args[1:]):
         return from_pydantic(tp, write_json(value))
     if origin is Annotated or getattr(origin, "__name__", getattr(origin, "_name", "")) in WRAPPERS:
@@ -280,8 +285,8 @@ def convert_key(tp: Any, key: str) -> Any:
         return KEYS[tp](key)
     if hasattr(tp, "__supertype__"):
         return convert_key(tp.__supertype__, key)
-    if type(tp).__name__ == "TypeAliasType":
-        return convert_key(tp.__value__, key)
+    if is_alias(tp):
+        return convert_key(resolve_alias(tp), key)
     if origin is Annotated:
         return from_pydantic(tp, json.dumps(key)) if needs_pydantic(args[1:]) else convert_key(args[0], key)
     if origin is Union or origin is types.UnionType:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, Union
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from typing_extensions import NamedTuple, TypedDict
+from typing_extensions import NamedTuple, TypeAliasType, TypedDict
 
 from constrain import partial_model
 from constrain.decoding.partial_json import NOTHING, PartialJson
@@ -182,6 +182,28 @@ def test_generic_classes_have_their_arguments() -> None:
     assert partial_of(Both[datetime.date], text) == (datetime.date(2024, 1, 2), [datetime.date(2024, 1, 3)])
     assert partial_of(Both[datetime.date], '["2024-01-02"').left == datetime.date(2024, 1, 2)
     assert partial_of(Both[Tag], '{"left": {"name": "a').left == partial_model(Tag)("a")
+
+
+@dataclass
+class Box(Generic[T]):
+    value: T
+    boxes: list[Box[T]]
+
+
+@dataclass
+class Shelf:
+    box: Box[datetime.date]
+
+
+Json = TypeAliasType("Json", "Union[dict[str, Json], list[Json], datetime.date, str, int]")
+
+
+def test_recursive_generic_classes_and_aliases() -> None:
+    shelf = partial_of(Shelf, '{"box": {"value": "2024-01-02", "boxes": [{"value": "2024-01-02"')
+    assert shelf.box.boxes[0].value == shelf.box.value == datetime.date(2024, 1, 2)
+    assert partial_model(Json) == Union[dict[str, Any], list[Any], datetime.date, str, int]
+    assert partial_of(Json, '{"a": [{"b": [1, "x') == {"a": [{"b": [1]}]}
+    assert partial_of(pydantic.JsonValue, '{"a": [{"b": [1, "x"') == {"a": [{"b": [1, "x"]}]}
 
 
 def test_what_does_not_fit_is_plain_json() -> None:

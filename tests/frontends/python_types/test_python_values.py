@@ -11,7 +11,7 @@ from typing import Annotated, Any, Generic, Literal, NewType, TypeVar, Union
 from uuid import UUID
 
 import pytest
-from typing_extensions import NamedTuple, NotRequired, TypedDict
+from typing_extensions import NamedTuple, NotRequired, TypeAliasType, TypedDict
 
 import constrain
 from constrain.base.errors import UnsupportedError
@@ -298,6 +298,37 @@ def test_generic_classes_have_their_arguments(tp: Any, text: str, value: Any, wr
     assert not constrain.validate(schema, text=f"[{text}]")
     assert to_value(list[tp], f"[{text}]") == [value] and to_value(tp, text) == value
     assert constrain.validate(schema, text=f"[{text}]".replace('"2024-01-02"', wrong))
+
+
+Json = TypeAliasType("Json", "Union[dict[str, Json], list[Json], str, int, None]")
+Many = TypeAliasType("Many", "Union[T, list[Many[T]]]", type_params=(T,))
+Ids = TypeAliasType("Ids", list[T], type_params=(T,))
+
+
+def test_aliases_are_the_types_that_they_name() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    assert to_schema(Ids[int]) == to_schema(list[int])
+    assert to_value(Ids[datetime.date], '["2024-01-02"]') == [DAY]
+    holder = make_dataclass("Holder", [("a", Json), ("b", Json)])
+    plain = {"a": [{"b": [1, None]}], "b": "c"}
+    for tp in (Json, holder, dict[str, Json], pydantic.JsonValue, dict[str, pydantic.JsonValue]):
+        schema = to_schema(tp)
+        to_grammar(schema)
+        assert not constrain.validate(schema, plain)
+        assert to_value(tp, json.dumps(plain)) == (holder(**plain) if tp is holder else plain)
+    assert constrain.validate(to_schema(Json), {"a": [1.5]})
+    assert constrain.validate(to_schema(Many[datetime.date]), [["x"]])
+    assert to_value(Many[datetime.date], '[["2024-01-02"], "2024-01-02"]') == [[DAY], DAY]
+
+
+def test_what_cannot_be_found_or_ends_nowhere_is_refused() -> None:
+    nested = TypeAliasType("nested", list["Nowhere[T]"], type_params=(T,))  # type: ignore[name-defined]  # noqa: F821
+    for tp in (nested[int], Endless[int]):
+        with pytest.raises(UnsupportedError):
+            to_schema(tp)
+
+
+Endless = TypeAliasType("Endless", Union[T, list["Endless[list[T]]"]], type_params=(T,))
 
 
 def test_generic_classes_of_pydantic() -> None:
