@@ -1,7 +1,7 @@
 """What Pydantic's JSON Schemas lack, so that a mask allows what Pydantic accepts.
 
 Objects are closed, sets have no `uniqueItems`, a Decimal is a number, times have no
-leap seconds, and keys of dicts are of their type.
+leap seconds, discriminators are required, and keys of dicts are of their type.
 """
 
 from __future__ import annotations
@@ -66,6 +66,13 @@ def make_generator() -> Any:
                 made["additionalProperties"] = self.generate_inner(schema["values_schema"])
             return made
 
+        def tagged_union_schema(self, schema: Any) -> Schema:
+            made = super().tagged_union_schema(schema)
+            tag = made.get("discriminator", {}).get("propertyName")
+            if tag is not None:  # Pydantic reads the tag before it knows its default.
+                made["oneOf"] = [require_tag(branch, tag) for branch in made["oneOf"]]
+            return made
+
         def datetime_schema(self, schema: Any) -> Schema:
             return without_leap_seconds(super().datetime_schema(schema))
 
@@ -77,6 +84,13 @@ def make_generator() -> Any:
         typed_dict_schema: Any = closed("typed_dict_schema")
 
     return Generator
+
+
+def require_tag(branch: Schema, tag: str) -> Schema:
+    """Return a branch of a discriminated union that requires the key which tells it from others."""
+    if "oneOf" in branch:  # a union within the union, whose own branches have the key
+        return {**branch, "oneOf": [require_tag(inner, tag) for inner in branch["oneOf"]]}
+    return {**branch, "required": [*branch.get("required", ()), *({tag} - {*branch.get("required", ())})]}
 
 
 def without_leap_seconds(schema: Schema) -> Schema:

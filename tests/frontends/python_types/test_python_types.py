@@ -200,6 +200,33 @@ def test_definitions_of_pydantic_are_kept_and_named_apart() -> None:
     assert accepts(to_grammar(tree), '[{"x": 1}, [{"x": 1}], {"a": [{"point": {"x": 1}}]}]')
 
 
+def test_discriminators_are_required() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Cat(pydantic.BaseModel):
+        kind: Literal["cat"] = pydantic.Field("cat", alias="type")
+        lives: int = 9
+
+    class Dog(pydantic.BaseModel):
+        kind: Literal["dog"] = pydantic.Field("dog", alias="type")
+
+    class Cow(pydantic.BaseModel):
+        kind: Literal["cow"] = pydantic.Field("cow", alias="type")
+        friend: Cat | None = None
+
+    tagged = pydantic.Field(discriminator="kind")
+    milk = Annotated[Union[Cow, Dog], tagged]
+    model = pydantic.create_model("Model", pet=(Union[Cat, Dog], tagged))
+    for schema in (to_schema(Annotated[Union[Cat, milk], tagged]), to_schema(model)["properties"]["pet"]):
+        assert "oneOf" in schema
+    grammar = to_grammar(to_schema(model))
+    assert accepts(grammar, '{"pet": {"type": "cat"}}') and accepts(grammar, '{"pet": {"type": "dog"}}')
+    assert not accepts(grammar, '{"pet": {}}') and not accepts(grammar, '{"pet": {"lives": 3}}')
+    animals = to_schema(list[Annotated[Union[Cat, milk], tagged]])
+    assert not constrain.validate(animals, [{"type": "cow", "friend": {"lives": 3}}, {"type": "dog"}])
+    assert constrain.validate(animals, [{"friend": {}}]) and constrain.validate(animals, [{}])
+
+
 def test_unknown_types_are_refused() -> None:
     with pytest.raises(UnsupportedError):
         to_schema(type("Own", (), {}))
