@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from ..base.errors import UnsupportedError
 from .key_schemas import build_key_schema
+from .schema_bounds import add_digits
 
 __all__ = ["SECONDS", "make_generator"]
 
@@ -49,7 +50,9 @@ def make_generator() -> Any:
         def decimal_schema(self, schema: Any) -> Schema:
             made = super().decimal_schema(schema)
             numbers = [option for option in made.get("anyOf", ()) if option.get("type") == "number"]
-            return numbers[0] if numbers else made
+            if not numbers:
+                return made
+            return add_digits(numbers[0], schema.get("max_digits"), schema.get("decimal_places"))
 
         def dict_schema(self, schema: Any) -> Schema:
             made = super().dict_schema(schema)

@@ -19,7 +19,6 @@ import collections.abc
 import datetime
 import re
 import types
-from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
@@ -30,8 +29,8 @@ from uuid import UUID
 from ..base.errors import UnsupportedError, describe_value, shorten_text
 from .key_schemas import build_key_schema
 from .pydantic_schemas import SECONDS, make_generator
+from .schema_bounds import BOUNDS, LENGTHS, add_bounds
 from .type_inspection import (
-    BOUNDS,
     is_alias,
     is_pydantic,
     is_record,
@@ -65,18 +64,6 @@ SCALARS: dict[Any, Schema] = {
     Any: {},
     object: {},
 }
-
-LENGTHS = {
-    "min_length": {"string": "minLength", "array": "minItems", "object": "minProperties"},
-    "max_length": {"string": "maxLength", "array": "maxItems", "object": "maxProperties"},
-}
-"""Map from length attributes to the keywords of the types that have a length."""
-
-TIGHTER: dict[str, Callable[[Any, Any], Any]] = {
-    **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"), max),
-    **dict.fromkeys(("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"), min),
-}
-"""How two values of a keyword are one; two of any other are an `allOf`."""
 
 ARRAYS = (list, set, frozenset, collections.abc.Sequence, collections.abc.Set, collections.abc.Iterable,
           collections.abc.Collection, collections.abc.MutableSequence, collections.abc.MutableSet)  # fmt: skip
@@ -324,30 +311,6 @@ class _TypeConverter:
             if all(self.defs.get(name, definition) == definition for name, definition in defs.items()):
                 break
         return schema, defs
-
-
-def add_bounds(schema: Schema, bounds: Schema, lengths: dict[str, int]) -> Schema:
-    """Return a schema with further keywords for numbers and strings, and bounds of length for what has a length.
-
-    The options of a union have them, so that each is written for its own type: null has no length.
-    """
-    if schema.keys() == {"anyOf"}:
-        return {"anyOf": [add_bounds(option, bounds, lengths) for option in schema["anyOf"]]}
-    if "$ref" in schema:
-        schema = {"allOf": [schema]}
-    kind = schema.get("type")
-    added = dict(bounds)
-    for name, length in lengths.items():
-        added.update({keyword: length for one, keyword in LENGTHS[name].items() if kind in (None, one)})
-    kept = dict(schema)
-    for keyword, value in added.items():
-        if keyword not in kept:
-            kept[keyword] = value
-        elif keyword in TIGHTER:
-            kept[keyword] = TIGHTER[keyword](kept[keyword], value)
-        else:
-            kept["allOf"] = [*kept.get("allOf", ()), {keyword: value}]
-    return kept
 
 
 def make_fresh(name: str, taken: dict[str, Schema]) -> str:

@@ -11,6 +11,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from .schema_bounds import BOUNDS
+
 __all__ = [
     "is_alias",
     "is_pydantic",
@@ -22,15 +24,6 @@ __all__ = [
     "resolve_alias",
     "resolve_hints",
 ]
-
-BOUNDS = {
-    "gt": "exclusiveMinimum",
-    "ge": "minimum",
-    "lt": "exclusiveMaximum",
-    "le": "maximum",
-    "multiple_of": "multipleOf",
-}
-"""Map from attributes of `annotated_types` and of Pydantic's fields to JSON Schema keywords for numbers."""
 
 CONVERSIONS = (
     "discriminator",

@@ -341,6 +341,27 @@ def test_generic_classes_of_pydantic() -> None:
     assert to_value(list[Checked[datetime.date]], '[{"value": "2024-01-02"}]') == [Checked(DAY)]
 
 
+def test_decimals_have_their_digits() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    price = pydantic.condecimal(max_digits=4, decimal_places=2, ge=-5)
+    fine = pydantic.condecimal(decimal_places=6, multiple_of=Decimal("0.25"))
+    short = pydantic.condecimal(max_digits=2)
+    share = pydantic.condecimal(max_digits=2, decimal_places=2)
+    model = pydantic.create_model("Model", x=(price, ...))
+    for tp, valid, invalid in [(price, ["99.99", "0.01", "-5"], ["100", "0.001", "-5.01"]), (fine, ["0.5"], ["0.1"]),
+                               (short, ["99", "0.01", "1.5"], ["100", "0.001"]), (share, ["0.25"], ["1"]),
+                               (model, ['{"x": 1.25}'], ['{"x": 1.255}'])]:  # fmt: skip
+        schema = to_schema(tp)
+        to_grammar(schema)
+        for text in valid:
+            assert not constrain.validate(schema, text=text)
+            to_value(tp, text)
+        for text in invalid:
+            assert constrain.validate(schema, text=text)
+            with pytest.raises(pydantic.ValidationError):
+                to_value(tp, text)
+
+
 class Named(TypedDict):
     name: str
 
