@@ -15,11 +15,12 @@ an array whose items may repeat, since repeated items do not change the set. A r
 
 from __future__ import annotations
 
+import collections
 import collections.abc
 import datetime
 import re
 import types
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, is_dataclass
 from decimal import Decimal
 from enum import Enum
 from itertools import chain, count
@@ -35,6 +36,7 @@ from .type_inspection import (
     is_pydantic,
     is_record,
     key_required,
+    list_init_fields,
     list_marks,
     needs_pydantic,
     resolve_alias,
@@ -67,7 +69,8 @@ SCALARS: dict[Any, Schema] = {
 
 ARRAYS = (list, set, frozenset, collections.abc.Sequence, collections.abc.Set, collections.abc.Iterable,
           collections.abc.Collection, collections.abc.MutableSequence, collections.abc.MutableSet)  # fmt: skip
-MAPPINGS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
+MAPPINGS = (dict, collections.abc.Mapping, collections.abc.MutableMapping, collections.OrderedDict,
+            collections.defaultdict, collections.Counter)  # fmt: skip
 MARKS = ("Required", "NotRequired", "ReadOnly", "Final")
 
 
@@ -220,7 +223,7 @@ class _TypeConverter:
                 names = build_key_schema(self.of(args[0]), self.find_definition)
                 if names != {"type": "string"} and names:
                     schema["propertyNames"] = names
-                schema["additionalProperties"] = self.of(args[1])
+                schema["additionalProperties"] = self.of(args[1] if len(args) > 1 else int)  # int: of a Counter
             return schema
         return None
 
@@ -262,9 +265,9 @@ class _TypeConverter:
             ) from None
         title, tp = title_of(tp), get_origin(tp) or tp
         if is_dataclass(tp):
-            known = [field for field in fields(tp) if field.init]
-            names = [field.name for field in known]
-            required = [f.name for f in known if f.default is MISSING and f.default_factory is MISSING]
+            known = list_init_fields(tp, hints)
+            names = list(known)
+            required = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING]
         elif hasattr(tp, "_fields"):
             names = list(tp._fields)
             required = [name for name in names if name not in tp._field_defaults]

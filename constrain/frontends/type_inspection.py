@@ -6,7 +6,7 @@ import re
 import sys
 import types
 from collections.abc import Iterable, Iterator
-from dataclasses import is_dataclass
+from dataclasses import Field, InitVar, fields, is_dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -19,6 +19,7 @@ __all__ = [
     "is_record",
     "is_typeddict",
     "key_required",
+    "list_init_fields",
     "list_marks",
     "needs_pydantic",
     "resolve_alias",
@@ -83,6 +84,24 @@ def resolve_hints(tp: Any) -> dict[str, Any]:
     }
 
 
+def list_init_fields(tp: Any, hints: dict[str, Any]) -> dict[str, Field[Any]]:
+    """Return the fields of a dataclass that its `__init__` takes by name, InitVars included, in their order.
+
+    hints: its annotations, in which the types of InitVars take their places.
+    """
+    stored = {one.name for one in fields(tp)}
+    found = {}
+    for name, one in tp.__dataclass_fields__.items():
+        hint = hints.get(name)
+        if isinstance(hint, InitVar) or hint is InitVar:
+            hints[name] = getattr(hint, "type", Any)
+        elif name not in stored:  # a ClassVar
+            continue
+        if one.init:
+            found[name] = one
+    return found
+
+
 def is_alias(tp: Any) -> bool:
     """Return whether a type is an alias made by `type X = ...` or TypeAliasType, which may have arguments."""
     return type(get_origin(tp) or tp).__name__ == "TypeAliasType"
@@ -102,6 +121,8 @@ def substitute(tp: Any, bindings: dict[Any, Any]) -> Any:
     """Return a type with other types for its type parameters."""
     if isinstance(tp, TypeVar):
         return bindings.get(tp, tp)
+    if isinstance(tp, InitVar):
+        return InitVar(substitute(tp.type, bindings))
     parameters = getattr(tp, "__parameters__", ())
     if get_origin(tp) is None or not any(parameter in bindings for parameter in parameters):
         return tp

@@ -14,12 +14,19 @@ from __future__ import annotations
 
 import types
 from collections import namedtuple
-from dataclasses import field, fields, is_dataclass, make_dataclass
+from dataclasses import field, is_dataclass, make_dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from ..base.errors import UnsupportedError
-from ..frontends.type_inspection import is_alias, is_record, is_typeddict, resolve_alias, resolve_hints
+from ..frontends.type_inspection import (
+    is_alias,
+    is_record,
+    is_typeddict,
+    list_init_fields,
+    resolve_alias,
+    resolve_hints,
+)
 from .python_values import WRAPPERS, Misfit, convert_value, equal_json, name_of, to_plain
 
 __all__ = ["partial_model", "to_partial"]
@@ -171,7 +178,7 @@ def hints_of(tp: Any) -> dict[str, Any]:
         raise UnsupportedError(f"the annotations of {name_of(tp)} cannot be resolved: {error}") from error
     tp = get_origin(tp) or tp
     if is_dataclass(tp):
-        return {one.name: hints.get(one.name, Any) for one in fields(tp) if one.init}
+        return {name: hints.get(name, Any) for name in list_init_fields(tp, hints)}
     return {name: hints.get(name, Any) for name in tp._fields} if hasattr(tp, "_fields") else hints
 
 

@@ -9,12 +9,13 @@ so that they do not require Pydantic. A union takes its first member whose schem
 
 from __future__ import annotations
 
+import collections
 import datetime
 import json
 import re
 import types
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, is_dataclass
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
@@ -32,6 +33,7 @@ from ..frontends.type_inspection import (
     is_record,
     is_typeddict,
     key_required,
+    list_init_fields,
     needs_pydantic,
     resolve_alias,
     resolve_hints,
@@ -260,10 +262,16 @@ def cached_validator(tp: Any) -> InstanceValidator:
 def convert_collection(origin: type, args: tuple[Any, ...], value: Any) -> Any:
     """Convert to list[int], tuple[int, str], dict[str, int], Sequence[int], a generic class ..."""
     if issubclass(origin, (dict,)) or origin.__name__ in ("Mapping", "MutableMapping"):
-        keys, values = args if len(args) == 2 else (str, Any)
+        bare: tuple[Any, ...] = (str, int) if origin is collections.Counter else (str, Any)
+        keys, values = args + bare[len(args) :]
         pairs = expect_kind(value, dict, "an object").items()
+        make: Any = origin
         converted = {convert_key(keys, key): convert_value(values, item) for key, item in pairs}
-        return converted if origin.__name__ in ("dict", "Mapping", "MutableMapping") else origin(converted)
+        if issubclass(origin, collections.defaultdict):
+            factory: Any = get_origin(values) or values
+            has_default = getattr(factory, "__module__", "") in ("builtins", "collections")
+            return make(factory if has_default else None, converted)
+        return converted if origin.__name__ in ("dict", "Mapping", "MutableMapping") else make(converted)
     items = expect_kind(value, list, "an array")
     if origin is tuple:
         if args and args[-1] is not Ellipsis:
@@ -329,7 +337,7 @@ def convert_instance(tp: type, value: Any) -> Any:
         raise Misfit(f"{value!r} is not a value of {tp.__name__}")
     if is_record(tp):
         return convert_record(tp, value)
-    if tp in (list, tuple, set, frozenset, dict):
+    if tp in (list, tuple, set, frozenset) or issubclass(tp, dict):
         return convert_collection(tp, (), value)
     if issubclass(tp, (str, int, float)):
         return tp(convert_value(next(kind for kind in (str, int, float) if issubclass(tp, kind)), value))
@@ -346,7 +354,7 @@ def convert_record(tp: Any, value: Any) -> Any:
         missing = {key for key, hint in hints.items() if key_required(tp, key, hint)} - members.keys()
         extra = members.keys() - hints.keys()
     elif is_dataclass(tp):
-        known = {f.name: f for f in fields(tp) if f.init}
+        known = list_init_fields(tp, hints)
         needed = {n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING}
         missing, extra = needed - members.keys(), members.keys() - known.keys()
     else:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime
 import json
-from dataclasses import dataclass, field, make_dataclass
+import typing
+from collections import Counter, OrderedDict, defaultdict
+from dataclasses import InitVar, dataclass, field, make_dataclass
 from decimal import Decimal
 from enum import Enum, IntEnum
-from typing import Annotated, Any, Generic, Literal, NewType, TypeVar, Union
+from typing import Annotated, Any, ClassVar, Generic, Literal, NewType, TypeVar, Union
 from uuid import UUID
 
 import pytest
@@ -360,6 +362,39 @@ def test_decimals_have_their_digits() -> None:
             assert constrain.validate(schema, text=text)
             with pytest.raises(pydantic.ValidationError):
                 to_value(tp, text)
+
+
+@dataclass
+class Circle:
+    kind: ClassVar[str] = "circle"
+    radius: float = field(init=False)
+    diameter: InitVar[float]
+    day: InitVar[datetime.date | None] = None
+
+    def __post_init__(self, diameter: float, day: datetime.date | None) -> None:
+        self.radius, self.day_given = diameter / 2, day
+
+
+def test_dataclasses_take_init_vars() -> None:
+    schema = to_schema(Circle)
+    assert list(schema["properties"]) == ["diameter", "day"] and schema["required"] == ["diameter"]
+    made = to_value(Circle, '{"diameter": 3, "day": "2024-01-02"}')
+    assert (made.radius, made.day_given) == (1.5, DAY)
+
+
+def test_subclasses_of_dict() -> None:
+    for tp, text, value in [
+        (typing.DefaultDict[str, int], '{"a": 1}', defaultdict(int, a=1)),  # noqa: UP006
+        (defaultdict[datetime.date, list[int]], '{"2024-01-02": [1]}', defaultdict(list, {DAY: [1]})),
+        (defaultdict[str, int | None], '{"a": 1}', defaultdict(None, a=1)),
+        (defaultdict, '{"a": 1}', defaultdict(None, a=1)),
+        (OrderedDict[str, bool], '{"a": true}', OrderedDict(a=True)),
+        (Counter[datetime.date], '{"2024-01-02": 3}', Counter({DAY: 3})),
+    ]:
+        assert not constrain.validate(to_schema(tp), text=text)
+        made = to_value(tp, text)
+        assert made == value and type(made) is type(value)
+        assert getattr(made, "default_factory", None) is getattr(value, "default_factory", None)
 
 
 class Named(TypedDict):
