@@ -27,7 +27,7 @@ from ..frontends.type_inspection import (
     resolve_alias,
     resolve_hints,
 )
-from .python_values import WRAPPERS, Misfit, convert_value, equal_json, name_of, to_plain
+from .python_values import WRAPPERS, Misfit, convert_key, convert_value, equal_json, name_of, to_plain
 
 __all__ = ["partial_model", "to_partial"]
 
@@ -168,6 +168,11 @@ def has_fields(tp: Any) -> bool:
     return isinstance(origin, type) and (is_record(origin) or hasattr(origin, "model_fields"))
 
 
+def is_root_model(tp: Any) -> bool:
+    """Return whether a type is a RootModel of Pydantic, which is written as its only field is."""
+    return getattr(tp, "__pydantic_root_model__", False) is True
+
+
 def hints_of(tp: Any) -> dict[str, Any]:
     """Return the annotations of the fields of a class by name."""
     if hasattr(tp, "model_fields"):
@@ -212,11 +217,15 @@ def convert_partial(tp: Any, value: Any, path: Path) -> Any:
     tp, origin, args = strip_wrappers(tp)
     if origin is Union or origin is types.UnionType:
         return convert_partial(choose_member(args, value), value, path)
+    if is_root_model(tp):
+        root = convert_partial(hints_of(tp)["root"], value, path)
+        return OMITTED if root is OMITTED else partial_model(tp).model_construct(root=root)
     if isinstance(value, dict):
         if has_fields(tp):
             return convert_fields(tp, value, path)
-        inner = args[1] if len(args) == 2 else Any
-        return {key: item for key, item in convert_items(value.items(), lambda key: inner, path) if item is not OMITTED}
+        keys, inner = args if len(args) == 2 else (str, Any)
+        items = convert_items(value.items(), lambda key: inner, path)
+        return {convert_partial_key(keys, key): item for key, item in items if item is not OMITTED}
     if isinstance(value, list):
         if hasattr(tp, "_fields"):
             place = (tp._fields[path[0]], *path[1:]) if path and isinstance(path[0], int) else path
@@ -229,6 +238,14 @@ def convert_partial(tp: Any, value: Any, path: Path) -> Any:
         return convert_value(tp, value)
     except (Misfit, TypeError, ValueError, ArithmeticError, UnsupportedError):
         return to_plain(value)
+
+
+def convert_partial_key(tp: Any, key: str) -> Any:
+    """Return the key of a dict, which is complete, or the text where it does not fit its type."""
+    try:
+        return convert_key(tp, key)
+    except (Misfit, TypeError, ValueError, ArithmeticError, UnsupportedError):
+        return key
 
 
 def convert_items(items: Any, type_at: Any, path: Path) -> list[tuple[Any, Any]]:
@@ -284,6 +301,8 @@ def may_become(tp: Any, value: Any) -> bool:
         return any(may_become(one, value) for one in args)
     if origin is Literal:
         return any(equal_json(one, value) or (isinstance(value, str) and str(one).startswith(value)) for one in args)
+    if is_root_model(tp):
+        return may_become(hints_of(tp)["root"], value)
     base = origin if origin is not None else tp
     if isinstance(value, dict):
         if not has_fields(tp):

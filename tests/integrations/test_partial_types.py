@@ -206,6 +206,25 @@ def test_recursive_generic_classes_and_aliases() -> None:
     assert partial_of(pydantic.JsonValue, '{"a": [{"b": [1, "x"') == {"a": [{"b": [1, "x"]}]}
 
 
+class Days(pydantic.RootModel[dict[datetime.date, list[int]]]):  # type: ignore[misc, name-defined]
+    pass
+
+
+class Names(pydantic.RootModel[list[Tag]]):  # type: ignore[misc, name-defined]
+    pass
+
+
+def test_root_models_hold_what_is_written() -> None:
+    day = datetime.date(2024, 1, 2)
+    days = partial_of(Days, '{"2024-01-02": [1, 2')
+    assert isinstance(days, partial_model(Days)) and days.root == {day: [1]}
+    assert partial_of(Names, '[{"name": "a').root == [partial_model(Tag)("a")]
+    assert isinstance(partial_of(Union[Days, Names], '[{"name": "a'), partial_model(Names))
+    assert partial_of(Union[Names, Days], '{"2024-01-02": [').root == {day: []}
+    assert partial_of(dict[datetime.date, list[str]], '{"2024-01-02": ["a').popitem() == (day, ["a"])
+    assert partial_of(dict[int, str], '{"x": "a"}') == {"x": "a"}
+
+
 def test_what_does_not_fit_is_plain_json() -> None:
     assert partial_of(Tag, "[1, 2.5,") == [1, 2.5]
     assert partial_of(int, '"x"') == "x"
