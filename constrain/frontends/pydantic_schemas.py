@@ -77,10 +77,10 @@ def make_generator() -> Any:
             return made
 
         def datetime_schema(self, schema: Any) -> Schema:
-            return without_leap_seconds(super().datetime_schema(schema))
+            return write_time(super().datetime_schema(schema), schema.get("tz_constraint"))
 
         def time_schema(self, schema: Any) -> Schema:
-            return without_leap_seconds(super().time_schema(schema))
+            return write_time(super().time_schema(schema), schema.get("tz_constraint"))
 
         model_schema: Any = closed("model_schema")
         dataclass_schema: Any = closed("dataclass_schema")
@@ -96,9 +96,16 @@ def require_tag(branch: Schema, tag: str) -> Schema:
     return {**branch, "required": [*branch.get("required", ()), *({tag} - {*branch.get("required", ())})]}
 
 
-def without_leap_seconds(schema: Schema) -> Schema:
-    """Return the schema of a time without leap seconds."""
-    return {**schema, "pattern": SECONDS} if schema.get("type") == "string" else schema
+def write_time(schema: Schema, offset: str | int | None) -> Schema:
+    """Return the schema of a time without leap seconds; without an offset if it must be "naive"."""
+    from .json_schema.strings.formats import FULL_DATE, HOUR, MINUTE, SECFRAC
+
+    if schema.get("type") != "string":
+        return schema
+    if offset != "naive":
+        return {**schema, "pattern": SECONDS}
+    date = f"{FULL_DATE}T" if schema.get("format") == "date-time" else ""  # The formats have an offset.
+    return {"type": "string", "pattern": f"^{date}{HOUR}:{MINUTE}:[0-5][0-9]{SECFRAC}$"}
 
 
 def check_keys(schema: Any) -> None:

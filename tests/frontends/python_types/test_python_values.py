@@ -152,6 +152,18 @@ def test_times_are_those_that_python_has() -> None:
             to_value(holder, last)
 
 
+def test_naive_times_have_no_offset() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    schema = to_schema(pydantic.NaiveDatetime)
+    to_grammar(schema)
+    text = '"2024-02-29T01:02:03.5"'
+    assert not constrain.validate(schema, text=text)
+    assert to_value(pydantic.NaiveDatetime, text) == datetime.datetime(2024, 2, 29, 1, 2, 3, 500_000)
+    for wrong in ("2024-02-29T01:02:03Z", "2023-02-29T01:02:03", "2024-02-29T01:02:60", "2024-02-29"):
+        assert constrain.validate(schema, wrong)
+    assert not constrain.validate(to_schema(pydantic.AwareDatetime), "2024-02-29T01:02:03Z")
+
+
 def test_a_text_that_no_value_has_is_refused_as_by_a_validator() -> None:
     assert issubclass(Misfit, ValueError)
     with pytest.raises(Misfit, match="year"):
