@@ -168,7 +168,7 @@ def choose_nearest_tests(file: str) -> list[str]:
         return [list_tests()[name] for name in dict.fromkeys(names) if name in list_tests()][:MOST]
     known = () if file.startswith("constrain/frontends/") else SAMPLERS.get(stem, ())
     scored = sorted(
-        ((measure_closeness(path, file), path.stem) for path in (ROOT / "tests").rglob("test_*.py")), reverse=True
+        ((measure_closeness(ROOT / path, file), stem) for stem, path in list_tests().items()), reverse=True
     )
     close = [name for score, name in scored if score > 0 and not name.startswith(NEVER)]
     return [list_tests()[name] for name in dict.fromkeys((*known, *close))][:FEW]
@@ -183,8 +183,7 @@ def measure_closeness(test: Path, file: str) -> float:
     score += 10.0 * (dotted in text) + 5.0 * bool(
         re.search(rf"from {re.escape(dotted.rpartition('.')[0])} import [^\n]*\b{stem}\b", text)
     )
-    defined = re.findall(r"^(?:def|class) ([A-Za-z]\w{4,})", read(ROOT / file), re.M)
-    return score + len(words(test).intersection(defined))
+    return score + len(words(test).intersection(definitions(ROOT / file)))
 
 
 @lru_cache(maxsize=1)
@@ -203,3 +202,9 @@ def read(path: Path) -> str:
 def words(path: Path) -> frozenset[str]:
     """Return the names in a file."""
     return frozenset(re.findall(r"\w+", read(path)))
+
+
+@lru_cache(maxsize=1_000)
+def definitions(path: Path) -> frozenset[str]:
+    """Return the names of the functions and classes that a file defines at its top."""
+    return frozenset(re.findall(r"^(?:def|class) ([A-Za-z]\w{4,})", read(path), re.M))
