@@ -91,9 +91,10 @@ class Case:
         vocabulary, found = self.constraint.vocabulary, dict[Tokens, float]()
         rows = np.exp(self.lm.logs)
         texts = [i for i, token in enumerate(vocabulary.tokens) if token and rows[:, i].any()]
+        spelled = [vocabulary.tokens[token] or b"" for token in texts]
         for length in range(self.max_tokens):
-            for tokens in product(texts, repeat=length):
-                if self.accepts(b"".join(vocabulary.tokens[token] or b"" for token in tokens)):
+            for tokens, pieces in zip(product(texts, repeat=length), product(spelled, repeat=length)):
+                if self.accepts(b"".join(pieces)):
                     p = float(rows[self.lm.context(tokens), list(vocabulary.eos_ids)].sum())
                     for i, token in enumerate(tokens):
                         p *= float(rows[self.lm.context(tokens[:i]), token])
