@@ -45,7 +45,8 @@ class FiniteMatcher:
         if self.ended:
             return set()
         rests = self.rests()
-        out = {i for i, t in enumerate(self.vocabulary.tokens) if t and any(rest.startswith(t) for rest in rests)}
+        heads = {rest[:length] for rest in rests for length in range(len(rest) + 1)}
+        out = {i for i, t in enumerate(self.vocabulary.tokens) if t and t in heads}
         return out | (set(self.vocabulary.eos_ids) if self.is_complete else set())
 
     def mask(self, out: NDArray[np.int32] | None = None) -> NDArray[np.int32]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import linecache
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -55,6 +56,12 @@ SCENES: dict[str, tuple[dict[str, Any], bytes]] = {
 }
 
 
+@cache
+def is_with(name: str, number: int) -> bool:
+    """Whether a line of a file begins a block of `with`."""
+    return linecache.getline(name, number).lstrip().startswith("with ")
+
+
 class Interrupter:
     """Raises KeyboardInterrupt at the n-th line; counts them."""
 
@@ -65,7 +72,7 @@ class Interrupter:
         name = frame.f_code.co_filename
         if not name.startswith(PACKAGE) or not name[len(PACKAGE) + 1 :].startswith(STATEFUL):
             return None
-        if event == "line" and not linecache.getline(name, frame.f_lineno).lstrip().startswith("with "):
+        if event == "line" and not is_with(name, frame.f_lineno):
             self.count += 1
             if self.count == self.at:
                 raise KeyboardInterrupt

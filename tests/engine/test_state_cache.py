@@ -155,7 +155,7 @@ def test_a_state_cache_too_small_for_one_text_raises() -> None:
 
 def test_a_state_cache_grows_within_its_budget() -> None:
     """The rows of sets take most of it: 1 KiB each, of which one is made for every byte of this text."""
-    budget = 24 << 20
+    budget = 12 << 20
     constraint = compile(Vocabulary.bytes(), regex=".{60000}", limits=Limits(state_cache_bytes=budget))
     matcher, most = constraint.matcher(), 0
     with pytest.raises(LimitError, match="state_cache_bytes"):
