@@ -167,9 +167,7 @@ def choose_nearest_tests(file: str) -> list[str]:
         names = [*KERNELS.get(stem, ()), *ENGINE]
         return [list_tests()[name] for name in dict.fromkeys(names) if name in list_tests()][:MOST]
     known = () if file.startswith("constrain/frontends/") else SAMPLERS.get(stem, ())
-    scored = sorted(
-        ((measure_closeness(ROOT / path, file), stem) for stem, path in list_tests().items()), reverse=True
-    )
+    scored = sorted(((measure_closeness(ROOT / path, file), stem) for stem, path in list_tests().items()), reverse=True)
     close = [name for score, name in scored if score > 0 and not name.startswith(NEVER)]
     return [list_tests()[name] for name in dict.fromkeys((*known, *close))][:FEW]
 

@@ -24,7 +24,11 @@ ROOT = Path(__file__).resolve().parent.parent
 # Time on a shared machine says nothing about the code: no deadlines, and no failing over a slow draw.
 # Derandomised: a run shows what the code does, not what the day brought; hunt for more with --hypothesis-profile=hunt.
 settings.register_profile(
-    "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    "house",
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.register_profile("hunt", parent=settings.get_profile("house"), derandomize=False, max_examples=2_000)
 settings.load_profile("house")

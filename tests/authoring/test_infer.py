@@ -42,7 +42,7 @@ values = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(
     st.lists(values, min_size=1, max_size=6), st.sampled_from(["free", "observed"]), st.sampled_from(["closed", "open"])
 )

@@ -97,7 +97,7 @@ FORMS: dict[str, list[Callable[[str], bool]]] = {
 
 
 @pytest.mark.parametrize("kind", FORMS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_what_is_offered_is_well_formed(kind: str, data: st.DataObject) -> None:
     made = list(getattr(readable_texts, NAMES[kind])(Dice(data)))

@@ -57,7 +57,7 @@ def check_refusal(oracle: NumberOracle, text: str, members: list[Fraction], rand
         assert not any(oracle.is_prefix(text, value) for value in members), text
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(oracles)
 def test_every_short_text(drawn: tuple[NumberOracle, Random]) -> None:
     oracle, random = drawn
@@ -82,7 +82,7 @@ def test_every_short_text(drawn: tuple[NumberOracle, Random]) -> None:
             assert (after is not None and automaton.accepts(after)) == oracle.accepts(text + suffix), (text, suffix)
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(oracles)
 def test_long_texts(drawn: tuple[NumberOracle, Random]) -> None:
     oracle, random = drawn
@@ -267,7 +267,7 @@ def draw_languages(random: Random) -> list[NumberLanguage]:
     return languages
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.integers(0, 10**9))
 def test_languages_share_states_that_have_one_future(seed: int) -> None:
     """Whatever other texts and languages have reached a state, it is read as its own text is."""

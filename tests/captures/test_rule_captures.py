@@ -131,7 +131,7 @@ def grammars(draw: st.DrawFn) -> dict[str, Part]:
 
 
 @given(grammars(), st.lists(st.sampled_from(["root", "x", "y"]), min_size=1, max_size=3, unique=True))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=35, deadline=None)
 def test_captures_are_those_of_the_preferred_derivation(rules: dict[str, Part], names: list[str]) -> None:
     text = "\n".join(f"{name} ::= {write_gbnf(body)}" for name, body in rules.items())
     form = gbnf(text, captures=names)

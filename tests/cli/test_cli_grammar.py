@@ -156,7 +156,7 @@ def rules(draw: st.DrawFn) -> str:
     return "\n".join(lines)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(rules())
 def test_what_is_said_of_random_grammars_is_true(text: str) -> None:
     try:

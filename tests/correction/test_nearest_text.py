@@ -67,14 +67,14 @@ WORDS = ["".join(word) for size in range(8) for word in product("ab", repeat=siz
 
 
 @pytest.mark.parametrize("pattern", ["(ab)*", "a{2,3}b?", "(a|bb)+a", "a*b{3}a*", "(?=.*bb)[ab]{3,6}", "b(ab|ba)*b"])
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(text=st.text("abc", max_size=5))
 def test_regexes(pattern: str, text: str) -> None:
     language = [word for word in WORDS if re.fullmatch(pattern, word)]
     check_nearest(text, language, constrain.compile(BYTES, regex=pattern), 7)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=35)
 @given(data=st.data())
 def test_grammars_with_recursion(data: st.DataObject) -> None:
     grammar: Grammar = data.draw(make.rules.filter(make.sound), label="grammar")
@@ -94,7 +94,7 @@ def test_grammars_with_recursion(data: st.DataObject) -> None:
 ENUM = [{"a": 1}, {"b": [1, 2]}, {"a": 1, "b": []}, [], [{"a": "é"}], "x", 12, None]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=35)
 @given(text=st.text('ab{}[]":,12é ', max_size=12))
 def test_values_of_an_enum(text: str) -> None:
     """Every text of the language is known, whatever its length."""
@@ -106,7 +106,7 @@ def test_values_of_an_enum(text: str) -> None:
     assert found.distance <= min(count_edits(text, one) for one in spelled)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(text=st.text("ab(){}", max_size=8))
 def test_the_beam_is_an_upper_bound_and_the_budget_a_lower_one(text: str) -> None:
     grammar = constrain.gbnf('root ::= "(" root ")" | "{" root "}" | [ab]*')

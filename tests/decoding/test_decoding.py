@@ -37,7 +37,7 @@ def by_hand(lm, constraint, rng, proposal=PLAIN) -> tuple[list[int], float, floa
 
 
 @given(st.integers(0, 10_000), st.sets(st.sampled_from(TEXTS), min_size=1), st.sampled_from([0, 0.5, 1]))
-@settings(max_examples=60)
+@settings(max_examples=35)
 def test_the_loop_is_the_loop_by_hand(seed: int, texts: set[bytes], sharp: float) -> None:
     constraint, proposal = FiniteConstraint(VOCABULARY, texts), Proposal(temperature=sharp)
     lm = TableModel(VOCABULARY.size, seed)
@@ -73,7 +73,7 @@ def test_a_forced_run_costs_one_call_if_the_model_spells_it_so() -> None:
 
 
 @given(seed=st.integers(0, 10_000), texts=st.sets(st.sampled_from(TEXTS), min_size=1), most=st.integers(1, 24))
-@settings(max_examples=150)
+@settings(max_examples=90)
 def test_every_budget_holds(seed: int, texts: set[bytes], most: int) -> None:
     constraint, lm = FiniteConstraint(VOCABULARY, texts), TableModel(VOCABULARY.size, seed)
     least = len(VOCABULARY.fewest(min(texts, key=lambda text: (len(text), text)))) + 1

@@ -74,7 +74,7 @@ def is_prefix(part: Any, whole: Any) -> bool:
 
 
 @given(VALUES, LAYOUTS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=180, deadline=None)
 def test_every_prefix_shows_what_closing_it_shows(value: Any, layout: dict) -> None:
     text = json.dumps(value, **layout)
     whole, parser, changes, shown = json.loads(text), PartialJson(), 0, NOTHING

@@ -26,7 +26,7 @@ PREFIX = st.lists(st.integers(0, 2), max_size=5)
 CALL = st.tuples(st.integers(0, 2), st.lists(PREFIX, min_size=1, max_size=6))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=90)
 @given(st.lists(CALL, max_size=8), st.integers(1, 5), st.integers(1, 4), st.integers(1, 6))
 def test_rows_are_those_of_the_model(calls: Any, slots: int, budget: int, width: int) -> None:
     """Three readers in turn, with as few slots as one, beside texts that need slots as well."""

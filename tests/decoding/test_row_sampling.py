@@ -27,7 +27,7 @@ def normalised(rng: np.random.Generator, size: int, dtype: type) -> np.ndarray:
     seed=st.integers(0, 10_000), size=st.sampled_from([40, 1000, 3001]), share=st.sampled_from([0.01, 0.5, 0.995, 1.0]),
     proposal=st.sampled_from(PROPOSALS), dtype=st.sampled_from([np.float32, np.float64]),
 )  # fmt: skip
-@settings(max_examples=300)
+@settings(max_examples=180)
 def test_the_choice_is_that_of_a_list_of_tokens(
     seed: int, size: int, share: float, proposal: Proposal, dtype: type
 ) -> None:

@@ -121,7 +121,7 @@ arrivals = st.lists(
 
 
 @given(arrivals, st.integers(1, 5), st.sampled_from([1, 4, 100]))
-@settings(max_examples=50)
+@settings(max_examples=30)
 def test_texts_are_those_of_the_single_loop_in_whatever_order_rows_come_and_go(
     arrivals: list[Any], slots: int, prefill: int
 ) -> None:

@@ -47,7 +47,7 @@ def first_stop(text: bytes, stops: list[str], accepts: Any) -> tuple[int, int, s
 
 
 @given(st.integers(0, 10_000), st.sampled_from(PATTERNS), STOPS, st.integers(4, 40))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_texts_are_cut_as_defined(seed: int, pattern: str, stops: list[str], most: int) -> None:
     constraint, lm = compile(VOCABULARY, regex=pattern), TableModel(VOCABULARY.size, seed)
     lm.table[:, VOCABULARY.eos_ids[0]] -= 2.0

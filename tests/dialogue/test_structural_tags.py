@@ -60,7 +60,7 @@ PIECES = st.sampled_from(["a", "b", "<", ">", "<a", "<b", "b>", ",", "ab", "aab"
 TEXTS = st.lists(st.lists(PIECES, max_size=6).map("".join), min_size=20, max_size=20, unique=True)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@settings(max_examples=35, deadline=None, derandomize=True, database=None)
 @given(st.recursive(LEAVES, combine, max_leaves=5), TEXTS)
 def test_random_formats_mean_what_they_mean_to_xgrammar(body: dict[str, Any], texts: list[str]) -> None:
     theirs = peer_tag(body)

@@ -24,7 +24,7 @@ def describe(matcher: Matcher) -> tuple[list[int], bytes, bool, bytes]:
     return matcher.tokens, matcher.text, matcher.is_complete, matcher.mask().tobytes()
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_all_are_advanced_as_each_would_be_or_none(data: st.DataObject) -> None:
     """Mixed constraints, refused tokens and end tokens, after bytes, forks and rollbacks."""

@@ -57,7 +57,7 @@ def compute_masks_singly(matchers: list[Matcher], words: int = WORDS) -> np.ndar
     return out
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_each_row_is_the_mask_of_its_matcher(data: st.DataObject) -> None:
     """Mixed constraints, forked, rolled back and ended matchers; several rounds, since worker slots are reused."""

@@ -92,7 +92,7 @@ def test_masks_of_schemas_are_those_without_preparation(data: st.DataObject) -> 
     assert prepared.shortest_completion() == plain.shortest_completion()
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(data=st.data())
 def test_masks_of_grammars_are_those_without_preparation(data: st.DataObject) -> None:
     """Left recursion, ambiguity, counters and objects in any order, over random vocabularies."""

@@ -62,7 +62,7 @@ def parses(text: str):  # type: ignore[no-untyped-def]
     return accepted
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(dfas())
 def test_expressions_match_the_longest_first(dfa: Dfa) -> None:
     assume(not dfa.is_empty)

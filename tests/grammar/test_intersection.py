@@ -42,7 +42,7 @@ STARTS: dict[str, Callable[[Node], Node]] = {
 }
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(make.rules, st.sampled_from(PATTERNS), st.sampled_from(sorted(STARTS)))
 def test_the_texts_of_both(grammar: Grammar, pattern: str, start: str) -> None:
     grammar = Grammar(STARTS[start](grammar.start), grammar.rules)

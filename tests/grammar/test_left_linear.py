@@ -100,7 +100,7 @@ def left_linear(draw: st.DrawFn) -> LeftLinear:
     return LeftLinear(words, chains)
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(left_linear(), st.data())
 def test_masks_are_those_of_the_automaton(made: LeftLinear, data: st.DataObject) -> None:
     matcher = compile_grammar(made.grammar(), VOCABULARY).matcher()

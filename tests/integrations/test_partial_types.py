@@ -245,7 +245,7 @@ class Outer:
 
 
 @given(st.lists(st.tuples(st.text(max_size=4), st.integers()), max_size=4), st.lists(st.text(max_size=3), max_size=3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_every_prefix_agrees_with_plain_json(items: Any, names: Any) -> None:
     text = json.dumps({"items": [{"text": t, "number": n} for t, n in items], "names": names})
     for length in range(1, len(text) + 1):

@@ -289,7 +289,7 @@ def some_rules(draw: st.DrawFn) -> Rules:
     return rules
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(some_rules())
 def test_rules_that_call_each_other(rules: Rules) -> None:
     """What is reached, who called whom, and whether the text may end."""

@@ -158,7 +158,7 @@ def rules(draw: st.DrawFn) -> Rules:
     return Rules(plain, keys, marks, draw(some) | every_mark, needs, draw(st.booleans()), others, low, high)
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(rules(), st.data())
 def test_a_key_may_come_if_the_object_can_still_be_closed(rules: Rules, data: st.DataObject) -> None:
     ranks = data.draw(st.permutations(range(rules.count)))
@@ -224,7 +224,7 @@ def repeats(c: int, state: int) -> int:
 NAMES = st.lists(st.binary(max_size=3).map(lambda name: bytes(97 + b % 3 for b in name)), max_size=5, unique=True)
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(NAMES, NAMES, NAMES, st.sampled_from([0, -1, 1 << 20]))
 def test_names_that_are_taken(excluded: list[bytes], seen: list[bytes], asked: list[bytes], rubbish: int) -> None:
     """An undeclared key has neither an excluded name nor one that is present; a prefix of one may have no

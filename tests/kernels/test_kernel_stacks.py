@@ -178,7 +178,7 @@ def reached(calls: Calls, which: int) -> set[int]:
     return found
 
 
-@settings(max_examples=35)
+@settings(max_examples=20)
 @given(st.lists(closures(), min_size=1, max_size=3), rubbish, st.data())
 def test_each_call_becomes_a_node_with_its_callers(several: list[Calls], rubbish: int, data: st.DataObject) -> None:
     """The same calls with small arrays that grow and with large ones give the same nodes."""

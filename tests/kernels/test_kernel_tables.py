@@ -62,7 +62,7 @@ def fits(table: Table, context: Context) -> bool:
 
 
 @pytest.mark.parametrize("name", TABLES)
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.data(), rubbish)
 def test_equal_keys_have_one_number(name: str, data: st.DataObject, rubbish: int) -> None:
     table = TABLES[name]

@@ -258,7 +258,7 @@ def assert_by_length(table: MaskTable, first: int, lengths: dict[int, int]) -> N
     assert tokens[offsets[last + 1] :][: len(beyond)].tolist() == [lengths[token] for token in beyond]
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(tokens_lists, st.sampled_from(PATTERNS), st.sampled_from(MODES))
 def test_rows_suffix_tries_and_tokens_by_length(tokens: list[bytes], pattern: str, mode: int) -> None:
     tokens = [*tokens, *(b"%c" % byte for byte in range(32, 127))]

@@ -64,7 +64,7 @@ def test_the_bytes_between_two_positions(before: bytes, between: bytes, rubbish:
     assert bytes(context[at.BUFFER][: len(between)].tolist()) == between
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(st.lists(st.sampled_from(PIECES), max_size=9))
 def test_white_space_between_values_is_left_out(parts: list[str]) -> None:
     """The text of a member keeps all else, and one space after what may be a number or a literal."""

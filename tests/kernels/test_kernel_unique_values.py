@@ -72,7 +72,7 @@ def may_be_left_open(text: str) -> bool:
     return "\\" in text or re.search(r"\d[.eE]", text) is not None or re.search(r"[\[{].+[\[{].*,", text) is not None
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=70)
 @given(LISTS, VALUES, st.data())
 def test_answers_are_those_of_the_caller(values: list[Any], value: Any, data: st.DataObject) -> None:
     """At every byte whether some candidate remains, and after which bytes; at the end whether the member is new."""

@@ -114,7 +114,7 @@ TOKENS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=90)
 @given(st.lists(PARTS, min_size=1, max_size=2).map("|".join), TOKENS, st.data())
 def test_rows_of_any_patterns_and_vocabularies(pattern: str, pieces: list[bytes], data: st.DataObject) -> None:
     """The same of drawn patterns and tokens, some of which begin or end within a character, in states on the way."""

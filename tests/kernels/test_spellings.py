@@ -61,7 +61,7 @@ def agree(node: Node, begun: bytes, text: bytes) -> None:
         matcher.advance(text[end])
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(words, ranges, st.lists(st.integers(0, 3), min_size=1, max_size=4), st.data())
 def test_strings(words: list[str], ranges: list[tuple[int, int]], choice: list[int], data: st.DataObject) -> None:
     """Of a language of words and, between them, ranges of characters: with quotes, and in UTF-8."""
@@ -76,7 +76,7 @@ def test_strings(words: list[str], ranges: list[tuple[int, int]], choice: list[i
     agree(Chars(dfa), b"", text.encode())
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(words, st.integers(0, 3), st.integers(0, 2), st.lists(st.integers(0, 3), min_size=1, max_size=4), st.data())
 def test_bounded_texts(words: list[str], low: int, more: int, choice: list[int], data: st.DataObject) -> None:
     """With a bound on the characters: how many are needed at least is known inside a character, too."""

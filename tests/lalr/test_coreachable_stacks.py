@@ -96,7 +96,7 @@ def test_no_dead_ends_without_conflicts_and_unproductive_rules() -> None:
     assert CoReachableStacks(build_tables(numbered(rules_of(SMALL["expressions"]), "start"))).tables(3) is None
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(grammars())
 def test_random_grammars(rules: list) -> None:  # type: ignore[type-arg]
     try:

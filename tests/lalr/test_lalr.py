@@ -176,7 +176,7 @@ def is_tangled(rules: list[Rule]) -> bool:
     return any(other != node and node in circles.get(other, ()) for node in circles for other in circles[node])
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(grammars())
 def test_random_grammars(rules: list[Rule]) -> None:
     try:
@@ -238,7 +238,7 @@ def derived(rules: list[Rule], length: int) -> dict[str, set[tuple[str, ...]]]:
             return texts
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(grammars())
 def test_nullable_and_productive(rules: list[Rule]) -> None:
     productions = numbered(rules, "n0")

@@ -161,7 +161,7 @@ def test_every_short_text(name: str, lexer: Any) -> None:
                 assert ShortestSuffixes(both.start.parser).least <= len(whole.encode())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.sampled_from(sorted(CASES)), st.integers(0, 1 << 30))
 def test_random_automata(name: str, seed: int) -> None:
     """Automata whose states depend on all of the text, not on a few characters of it."""

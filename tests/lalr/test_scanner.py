@@ -234,7 +234,7 @@ def definitions(draw: st.DrawFn, *, looks: bool) -> list[TerminalDef]:
 TEXTS = st.lists(st.text("aabbcé \nA×", max_size=8), min_size=20, max_size=20)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(definitions(looks=False), TEXTS, st.data())
 def test_random_terminals(terminals: list[TerminalDef], texts: list[str], data: st.DataObject) -> None:
     ignored = tuple(data.draw(st.sets(st.sampled_from([item.name for item in terminals]), max_size=2)))
@@ -245,7 +245,7 @@ def test_random_terminals(terminals: list[TerminalDef], texts: list[str], data: 
     assert_possible(made.scanner)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(definitions(looks=True), TEXTS)
 def test_random_terminals_that_look_around(terminals: list[TerminalDef], texts: list[str]) -> None:
     loaded, lexer = loaded_of(terminals), basic(terminals)

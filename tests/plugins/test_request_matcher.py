@@ -72,7 +72,7 @@ def test_tokens_after_the_end_are_ignored() -> None:
     assert END in allowed_tokens(request.mask())
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.randoms(use_true_random=False), st.integers(4, 40))
 def test_within_a_budget_every_text_is_complete(rng: random.Random, most: int) -> None:
     request = RequestMatcher(constraint(), most)
@@ -84,7 +84,7 @@ def test_within_a_budget_every_text_is_complete(rng: random.Random, most: int) -
     assert request.has_ended and len(request.tokens) <= most
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(st.randoms(use_true_random=False))
 def test_a_known_sufficient_budget_changes_no_mask(rng: random.Random) -> None:
     """`Budget.enough` skips the search; the masks are those of a Budget that knows nothing."""

@@ -385,7 +385,7 @@ def value_of_slots(
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(tries())
 def test_backups_are_the_equation(visited: VisitedPrefixes) -> None:
     prior = replace(new_table(cases()["pieces"].constraint), numbers=numbers_of([3, 4, 4, 9]))

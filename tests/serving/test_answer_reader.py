@@ -59,7 +59,7 @@ def read(reader: AnswerReader, pieces: Sequence[str]) -> list[Part]:
 
 
 @pytest.mark.parametrize("tool_format", sorted(CALL_FORMATS))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(calls=CALLS, before=PLAIN, cuts=st.lists(st.integers(0, 300), max_size=8))
 def test_calls_are_found_in_any_pieces(tool_format: str, calls: Any, before: str, cuts: list[int]) -> None:
     text = before + write_calls(calls, tool_format)

@@ -408,7 +408,7 @@ def test_nearly_valid_text() -> None:
         assert not judge({"type": "integer", "minimum": 3}).is_valid(json.loads(case.document))
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.data(), schemas)
 def test_nearly_valid_documents_of_any_schema_are_invalid(data: st.DataObject, schema: Any) -> None:
     try:

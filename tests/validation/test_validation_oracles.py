@@ -52,7 +52,7 @@ def is_among(violation: constrain.Violation, theirs: set[tuple[str | None, str]]
     return any(key in ELSEWHERE and f"{violation.pointer}/".startswith(f"{place}/") for key, place in theirs)
 
 
-@settings(max_examples=150)
+@settings(max_examples=90)
 @given(st.one_of(schemas, evaluating), st.lists(values, min_size=1, max_size=5), st.sampled_from(list(DIALECTS)))
 def test_verdicts_and_errors_are_those_of_jsonschema(schema: Any, instances: list[Any], dialect: str) -> None:
     if isinstance(schema, dict):

@@ -241,7 +241,7 @@ def describe_leaves(table: MaskTable, dfa: Dfa, mode: int) -> dict[bytes | None,
 VOCABULARY = make_vocabulary()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(dfas(), st.sampled_from([at.UTF8, at.JSON_STRING, at.JSON_INSIDE]))
 def test_rows_from_disk_are_those_that_are_made(tmp_path_factory: pytest.TempPathFactory, dfa: Dfa, mode: int) -> None:
     if dfa.is_empty:

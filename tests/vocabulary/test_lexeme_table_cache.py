@@ -134,7 +134,7 @@ def test_a_tree_that_grows_is_written_again(store: Path) -> None:
     assert any(sizes[1][name] > size for name, size in sizes[0].items())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.sampled_from(sorted(CASES)), st.integers(0, 99), st.integers(0, 3))
 def test_a_tree_inserted_elsewhere_is_the_same_tree(name: str, which: int, scanner: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

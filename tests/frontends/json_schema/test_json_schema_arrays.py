@@ -145,7 +145,7 @@ def test_counts_are_counted_and_not_unrolled() -> None:
 
 
 @given(counting, st.lists(item_values, max_size=12))
-@settings(max_examples=250)
+@settings(max_examples=150)
 def test_item_counts_agree_with_jsonschema(schema: dict[str, Any], lists: list[Any]) -> None:
     schema = {"type": "array", **schema}
     lists = [*LISTS, *lists]

@@ -45,7 +45,7 @@ unions = st.one_of(
 values = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), st.sampled_from(["x", "y", "z", 1, None]), max_size=4)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.lists(unions, min_size=3, max_size=6), st.lists(values, min_size=4, max_size=8))
 def test_a_split_product_is_the_product(parts: list[Any], samples: list[Any]) -> None:
     schema = {"type": "object", "allOf": parts}
@@ -60,7 +60,7 @@ def test_a_split_product_is_the_product(parts: list[Any], samples: list[Any]) ->
     assert [accepts(grammar, json.dumps(value)) for value in samples] == expected
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     st.lists(unions, min_size=2, max_size=4),
     st.lists(values, min_size=4, max_size=8),

@@ -211,7 +211,7 @@ def test_addresses(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> No
         assert dfa_of("uri").accepts(f"http://[{address}]:80/")
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(
     st.text(alphabet="0129af:.", max_size=24)
     | st.from_regex(r"\A[0-9a-f]{0,5}(:{1,3}[0-9a-f]{0,5}){1,9}(\.[0-9]{1,3}){0,4}\Z")

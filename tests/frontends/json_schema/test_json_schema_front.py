@@ -21,7 +21,7 @@ EVERYTHING = Style.any()
 FEW_CASES = Limits(cases=64)
 
 
-@settings(max_examples=150)
+@settings(max_examples=90)
 @given(schemas, st.lists(values, min_size=1, max_size=6))
 def test_accepts_exactly_the_instances(schema: Any, instances: list[Any]) -> None:
     try:

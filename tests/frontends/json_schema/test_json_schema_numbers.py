@@ -149,7 +149,7 @@ def spell(value: Fraction, zeros: int = 0) -> str:
     return ("-" if value < 0 else "") + digits[: len(digits) - scale] + ("." + tail if tail else "")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data(), sets, st.sampled_from([PLAIN, PLAIN_UNCAPPED]))
 def test_random_sets_near_their_bounds(data: st.DataObject, constraints: dict[str, Any], style: Style) -> None:
     try:

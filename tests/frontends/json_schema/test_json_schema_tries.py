@@ -212,7 +212,7 @@ PARTS = re.compile(r"-?(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE][+-]?[0-9]+)?")
     st.booleans(),
     st.data(),
 )
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_all_but_many_numbers(values: list[Decimal], style: Style, only: bool, data: st.DataObject) -> None:
     values = [value for value in dict.fromkeys(values) if value > 0 or not only]
     grammar = to_grammar({"type": "number", "not": {"enum": [*values, *range(1_000, 1_010)]}}, style=style)

@@ -127,7 +127,7 @@ def test_contains_evaluates_nothing_in_2019() -> None:
     assert [value for value in ARRAYS if accepts(grammar, json.dumps(value))] == [["x"] * n for n in range(4)]
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(evaluating, st.lists(values, min_size=1, max_size=6))
 def test_random_schemas(schema: Any, samples: list[Any]) -> None:
     try:

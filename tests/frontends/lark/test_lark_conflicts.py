@@ -88,7 +88,7 @@ def rules(draw: st.DrawFn) -> str:
     return "\n".join(f"{name}: {' | '.join(draw(options))}" for name in ("start", "x"))
 
 
-@settings(max_examples=150, deadline=None, phases=[Phase.generate])
+@settings(max_examples=90, deadline=None, phases=[Phase.generate])
 @given(rules())
 def test_reported_texts_are_rejected_by_the_parser(text: str) -> None:
     """A witness is a text of the rules; where none is reported, none of the shortest texts is lost."""

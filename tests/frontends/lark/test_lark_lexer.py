@@ -132,7 +132,7 @@ def grammars(draw: st.DrawFn) -> str:
     return "\n".join([*lines, *terminals, ignored])
 
 
-@settings(max_examples=60, deadline=None, phases=[Phase.generate])
+@settings(max_examples=35, deadline=None, phases=[Phase.generate])
 @given(grammars(), st.sampled_from(["contextual", "basic"]))
 def test_masks_of_random_grammars_count_the_lexer_in(text: str, lexer: str) -> None:
     try:

@@ -62,7 +62,7 @@ def after(matcher: Matcher, data: bytes) -> Matcher | None:
     return there
 
 
-@settings(max_examples=60, phases=[Phase.generate])
+@settings(max_examples=35, phases=[Phase.generate])
 @given(grammars(), st.sampled_from(["contextual", "basic"]))
 def test_random_grammars(text: str, lexer: str) -> None:
     try:

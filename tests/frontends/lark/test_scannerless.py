@@ -99,7 +99,7 @@ symbols = st.sampled_from(["A", "B", "C", "x", "x?", "B*", "(A | x)", "start", "
 bodies = st.lists(st.lists(symbols, min_size=1, max_size=3).map(" ".join), min_size=1, max_size=2).map(" | ".join)
 
 
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(
     st.tuples(patterns, patterns, patterns), bodies, bodies, st.sampled_from(["", '\n%ignore " "', "\n%ignore /b b/"])
 )

@@ -35,7 +35,7 @@ def characters(dfa: Dfa) -> str:
 # ---- the Python dialect is `re` ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(regexes(), flag_sets(), st.lists(texts(), min_size=1, max_size=12))
 def test_matches_agree_with_re(pattern: str, flags: str, samples: list[str]) -> None:
     with warnings.catch_warnings():
@@ -378,7 +378,7 @@ def test_nodes_mean_the_pattern(pattern: str, samples: list[str], match: Match) 
         ("(?:(?:a{200}){0,2}b){2}", "bb"),
     ],
 )
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.lists(st.text("abcx", max_size=9), min_size=1, max_size=6))
 def test_large_repetitions_are_counted(pattern: str, plain: str, samples: list[str]) -> None:
     """Against a pattern that is the same for short texts: `re` would take for ever."""

@@ -117,7 +117,7 @@ def patterns(variable: bool) -> st.SearchStrategy[str]:
     return grown | st.builds("^{}$".format, grown) | st.builds("^{}{}".format, st.sampled_from(LOOKS), grown)
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(patterns(variable=False), st.sampled_from(["", "m"]))
 def test_it_looks_around_as_re_does(pattern: str, flags: str) -> None:
     with warnings.catch_warnings():
@@ -129,7 +129,7 @@ def test_it_looks_around_as_re_does(pattern: str, flags: str) -> None:
         assert search.accepts(text) == bool(compiled.search(text)), text
 
 
-@settings(max_examples=150)
+@settings(max_examples=90)
 @given(patterns(variable=True), st.sampled_from(["", "m"]), st.sampled_from(["python", "ecma"]))
 def test_it_looks_around_as_backtracking_does(pattern: str, flags: str, dialect: Dialect) -> None:
     pattern = pattern if dialect == "python" else pattern.replace("\\A", "^").replace("\\Z", "$")
@@ -206,7 +206,7 @@ def test_length_is_counted_beside(pattern: str, plain: str, low: int, high: int 
     assert to_counted_dfa(pattern, dialect="ecma", match="search") == (to_dfa(plain, dialect="ecma"), low, high)
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(st.data())
 def test_counted_lengths_preserve_the_language(data: st.DataObject) -> None:
     """Conditions of length in front of any body mean what they mean to the backtracker."""
