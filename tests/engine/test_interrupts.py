@@ -123,7 +123,7 @@ def test_an_interrupt_at_any_line(scene: str) -> None:
     constraint = make(source)
     lines = run_interrupted(lambda: walk(constraint.matcher(), text), -1)
     assert lines > 200
-    for at in range(1, lines + 1, max(1, lines // 150)):
+    for at in range(1, lines + 1, max(1, lines // 100)):
         constraint = make(source)
         matcher = constraint.matcher() if at % 2 else None
 

@@ -87,7 +87,7 @@ TABLES: dict[str, Callable[[ValueTable], Values | Flat]] = {
 }
 
 
-@pytest.mark.parametrize("threshold", [0.0, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("threshold", [0.0, pytest.param(0.5, marks=pytest.mark.slow), 0.9, 1.0])
 @pytest.mark.parametrize("case", [SMALL, SPELLED], ids=lambda case: case.name)
 @pytest.mark.parametrize("defensive", [0.0, 0.1, 1.0])
 @pytest.mark.parametrize("table", TABLES)
