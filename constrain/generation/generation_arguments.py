@@ -163,12 +163,13 @@ def check_sampler_name(sampler: object) -> None:
 
 def check_sampler(sampler: str, particles: int | None, choice: TokenChoice, stream: object, check: object) -> None:
     """Raise ConstrainError or UnsupportedError if the sampler does not support the given options."""
-    particle_samplers = [name for name, row in SAMPLERS.items() if row.takes_particles]
-    if particles is not None and (sampler not in particle_samplers or not is_count(particles) or particles < 1):
-        raise ConstrainError(
-            f"particles is {describe_value(particles)}, which the sampler {sampler!r} does not take",
-            hint=f"Give a whole number from 1 on, with one of the samplers {', '.join(particle_samplers)}.",
-        )
+    if particles is not None:
+        takers = [name for name, row in SAMPLERS.items() if row.takes_particles]
+        if sampler not in takers or not is_count(particles) or particles < 1:
+            raise ConstrainError(
+                f"particles is {describe_value(particles)}, which the sampler {sampler!r} does not take",
+                hint=f"Give a whole number from 1 on, with one of the samplers {', '.join(takers)}.",
+            )
     if check is not None and not (callable(check) or isinstance(check, TextChecker) or hasattr(check, "matcher")):
         raise ConstrainError(
             f"check is {describe_value(check)}",
