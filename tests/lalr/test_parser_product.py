@@ -78,22 +78,23 @@ PATTERNS = [
 
 
 @cache
+def build_parser(name: str, lexer: str) -> Any:
+    return Lark(CASES[name].text, parser="lalr", lexer=lexer)
+
+
+@cache
 def accepted(name: str, lexer: str) -> frozenset[str]:
     """The short texts that Lark accepts."""
-    parser, found = Lark(CASES[name].text, parser="lalr", lexer=lexer), set()
-    for word in (word for size in range(CASES[name].length + 1) for word in product(CASES[name].alphabet, repeat=size)):
-        try:
-            parser.parse("".join(word))
-        except Exception:
-            continue
-        found.add("".join(word))
-    return frozenset(found)
+    case = CASES[name]
+    words = ("".join(word) for size in range(case.length + 1) for word in product(case.alphabet, repeat=size))
+    return frozenset(word for word in words if accepts(name, lexer, word))
 
 
 def accepts(name: str, lexer: str, text: str) -> bool:
     """Whether Lark accepts a text."""
+    parser = build_parser(name, lexer)
     try:
-        Lark(CASES[name].text, parser="lalr", lexer=lexer).parse(text)
+        parser.parse(text)
     except Exception:
         return False
     return True

@@ -527,6 +527,7 @@ INNER = {
 """Methods for the library's own use."""
 
 
+@lru_cache
 def public() -> dict[str, list[str]]:
     """The parameters of every public function, class that users call, and method that takes any, by name."""
     found: dict[str, Any] = {}
