@@ -170,6 +170,7 @@ class Maker:
         blank = [name for name in ignored if any(self._is(name, text) for text in (" ",))]
         self.between = " " if blank else ""
         self.heights = self._heights()
+        self.lowest = {name: self._lowest(rules) for name, rules in self.rules.items()}
 
     def _is(self, name: str, text: str) -> bool:
         pattern = next(terminal.pattern for terminal in self.lark.terminals if terminal.name == name)
@@ -194,6 +195,11 @@ class Maker:
             (0 if symbol.is_term else heights.get(symbol.name, 10**9) for symbol in rule.expansion), default=0
         )
 
+    def _lowest(self, rules: list[Any]) -> list[Any]:
+        """Those of some rules that have derivations of the least depth."""
+        heights = [self._height(rule, self.heights) for rule in rules]
+        return [rule for rule, height in zip(rules, heights) if height == min(heights)]
+
     def unproductive(self) -> list[str]:
         """Rules that no text belongs to."""
         return sorted(set(self.rules) - set(self.heights))
@@ -205,11 +211,8 @@ class Maker:
         while stack:
             symbol, depth = stack.pop()
             if isinstance(symbol, str):
-                rules = self.rules[symbol]
-                if depth > self.depth or len(stack) > 60:
-                    least = min(self._height(rule, self.heights) for rule in rules)
-                    rules = [rule for rule in rules if self._height(rule, self.heights) == least]
-                rule = rng.choice(rules)
+                rules = self.lowest if depth > self.depth or len(stack) > 60 else self.rules
+                rule = rng.choice(rules[symbol])
                 for child in reversed(rule.expansion):
                     stack.append((child if child.is_term else child.name, depth + 1))
             else:
