@@ -41,10 +41,11 @@ OPTIONS = {
     "late masks": {}, "no masks": {"masks": "never"}, "masks first": {"masks": "first"}, "budget": {"budget": 3},
     "chunks": {"method": Chunks(3)}, "one batch": {"method": HorvitzThompson(3)},
 }  # fmt: skip
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("traps", "brackets")]
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("name", ["counting", "traps", "pieces", "brackets", "only the end"])
+@pytest.mark.parametrize("name", ["counting", "pieces", "only the end", *SLOW])
 def test_weights_along_a_text_are_proper(name: str, options: str) -> None:
     case = cases()[name]
     assert_proper(drawn(case, 700, **OPTIONS[options]), case.law())

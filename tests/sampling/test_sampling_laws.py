@@ -174,7 +174,7 @@ def odd_checkers() -> dict[str, tuple[Callable[[Vocabulary], Any], Callable[[Cas
 
 
 @pytest.mark.parametrize("kind", list(odd_checkers()))
-@pytest.mark.parametrize("name", ["twins", "tokens that never come"])
+@pytest.mark.parametrize("name", ["twins", pytest.param("tokens that never come", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("sampler", [name for name in PROPER if name != "markov"])
 def test_weights_are_proper_with_a_checker(sampler: str, name: str, kind: str) -> None:
     """E[w 1{x}] = p(x) [x in L] [the checker accepts x]; draws of one call share the dead ends found."""
