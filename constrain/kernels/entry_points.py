@@ -70,7 +70,7 @@ build_trie: Callable[[int, Array], int] = find_function("vocabulary_trie.build_t
 fill_contents: Callable[[int], int] = find_function("byte_rows.fill_contents")
 write_quoted_subtrees: Callable[[int, int], int] = find_function("quoted_subtrees.write_quoted_subtrees")
 find_unexpanded: Callable[[int, int], int] = find_function("trie.find_unexpanded")
-make_row: Callable[[int, int], int] = find_function("trie.make_row")
+make_row: Callable[[int, int, int], int] = find_function("trie.make_row")
 write_run_tokens: Callable[[int, Array, Array, Array, Array, Array], int] = find_function(
     "number_rows.write_run_tokens"
 )  # uint8, int32, int32, int32, int32
