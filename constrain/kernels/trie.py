@@ -83,9 +83,9 @@ def is_between_characters(t: Any, q: Any) -> Any:
 
 @inlined("int64(int64, int64, int64)")
 def has_many_exits(t: Any, q: Any, budget: Any) -> Any:
-    """Return whether a JSON string goes on after most tokens that leave the leaf of state q, expanded, inside of it.
+    """Return whether leaf state q, expanded, is inside a JSON string and its suffix trie surely exceeds the budget.
 
-    That is so if the tokens below its exits after one byte are more than the budget of `make_suffix_trie`.
+    Counted are the tokens below its exits after one byte: all of them, where the leaf may end after any character.
     """
     leaves, transitions, trie = view(t, LEAVES), view(t, LEAF_NEXT), view(t, TRIE)
     edges, end, total = view(t, TRIE_EDGES), view(t, TRIE_END), 0
@@ -102,8 +102,8 @@ def has_many_exits(t: Any, q: Any, budget: Any) -> Any:
 def make_row(t: Any, q: Any, budget: Any) -> Any:
     """Write the row of leaf state q, and the exits of its tokens to TRIE_TEMP. Return the number of exits.
 
-    budget: of `make_suffix_trie`. Of a leaf inside a JSON string whose exits surely exceed it, these are not written,
-    and the number is greater.
+    budget: of `make_suffix_trie`. Where it surely does not suffice, a number greater than it is returned, and exits
+    are not written.
 
     The caller publishes the row: MADE_ROW is a new one after the last, or that of any JSON string.
 
@@ -124,7 +124,7 @@ def make_row(t: Any, q: Any, budget: Any) -> Any:
     if words * (row + 1) > size(t, ROWS) or expand_leaf(t, q) < 0:
         return TABLE_IS_FULL
     base = words * row
-    # A leaf inside a JSON string is left where it may end; the walk finds these exits, unless they are too many.
+    # A leaf that does not close its JSON string is left where it may end: the walk finds these exits.
     is_open = is_between_characters(t, q)
     has_no_trie = is_open and has_many_exits(t, q, budget)
     finds_ends = is_open and not has_no_trie
