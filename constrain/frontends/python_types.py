@@ -20,6 +20,8 @@ import collections.abc
 import datetime
 import re
 import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, is_dataclass
 from decimal import Decimal
 from enum import Enum
@@ -71,6 +73,8 @@ ARRAYS = (list, set, frozenset, collections.abc.Sequence, collections.abc.Set, c
           collections.abc.Collection, collections.abc.MutableSequence, collections.abc.MutableSet)  # fmt: skip
 MAPPINGS = (dict, collections.abc.Mapping, collections.abc.MutableMapping, collections.OrderedDict,
             collections.defaultdict, collections.Counter)  # fmt: skip
+MOST_NESTED = 12
+"""Levels of a generic class within itself. Arguments may double at each: `class P(Generic[T]): p: P[tuple[T, T]]`."""
 MARKS = ("Required", "NotRequired", "ReadOnly", "Final")
 
 
@@ -100,7 +104,7 @@ def to_schema(tp: Any) -> Schema:
         schema = converter.of(tp)
     except RecursionError:
         raise UnsupportedError(
-            f"The type {shorten_text(_name(tp))} is nested too deeply.", hint="A generic class holds itself of others?"
+            f"The type {shorten_text(_name(tp))} is nested too deeply.", hint="Use fewer levels."
         ) from None
     if not converter.defs:
         return schema
@@ -145,6 +149,7 @@ class _TypeConverter:
         self.defs: dict[str, Schema] = {}
         self.names: dict[Any, str] = {}
         self.recursive: set[Any] = set()
+        self.open: list[Any] = []  # generic classes and aliases whose definitions are being made
         self.uses = 0
 
     def of(self, tp: Any) -> Schema:
@@ -170,6 +175,21 @@ class _TypeConverter:
             return {"type": "array", "items": False, "maxItems": 0}
         return self.collection(origin or tp, args) or self.instance(tp)
 
+    @contextmanager
+    def opened(self, tp: Any) -> Iterator[None]:
+        """While the definition of a type is made, refuse those that hold themselves of ever other arguments."""
+        generic = get_origin(tp)
+        if generic is not None and self.open.count(generic) >= MOST_NESTED:
+            raise UnsupportedError(
+                f"{_name(generic)} holds itself of other arguments, more than {MOST_NESTED} levels deep.",
+                hint="Let it hold itself of the same arguments, or Any.",
+            )
+        self.open.append(generic)
+        try:
+            yield
+        finally:
+            self.open.pop()
+
     def alias(self, tp: Any) -> Schema:
         """Return the schema of an alias: that of its type, or a reference to it if it is recursive."""
         if tp in self.names:
@@ -186,7 +206,8 @@ class _TypeConverter:
             return self.pydantic(tp)
         name = self.names[tp] = make_fresh(name_definition(tp), self.defs)
         self.defs[name] = {}
-        schema = self.of(value)
+        with self.opened(tp):
+            schema = self.of(value)
         if tp not in self.recursive:
             del self.names[tp], self.defs[name]
             return schema
@@ -252,7 +273,8 @@ class _TypeConverter:
         if name is None:
             name = self.names[tp] = make_fresh(name_definition(tp), self.defs)
             self.defs[name] = {}
-            self.defs[name].update(self.record(tp))
+            with self.opened(tp):
+                self.defs[name].update(self.record(tp))
         return {"$ref": f"#/$defs/{name}"}
 
     def record(self, tp: Any) -> Schema:

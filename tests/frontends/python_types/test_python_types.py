@@ -8,7 +8,7 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from decimal import Decimal
-from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, TypedDict, Union
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, Optional, TypedDict, TypeVar, Union
 from uuid import UUID
 
 import pytest
@@ -18,6 +18,8 @@ from constrain.base.errors import UnsupportedError
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.python_types import to_schema
 from tests.recogniser_oracle import accepts
+
+T = TypeVar("T")
 
 
 class Color(enum.Enum):
@@ -225,6 +227,24 @@ def test_discriminators_are_required() -> None:
     animals = to_schema(list[Annotated[Union[Cat, milk], tagged]])
     assert not constrain.validate(animals, [{"type": "cow", "friend": {"lives": 3}}, {"type": "dog"}])
     assert constrain.validate(animals, [{"friend": {}}]) and constrain.validate(animals, [{}])
+
+
+@dataclass
+class Doubled(Generic[T]):
+    value: T
+    pair: Doubled[tuple[T, T]] | None = None
+
+
+@dataclass
+class Boxed(Generic[T]):
+    value: T
+
+
+def test_types_without_end_are_refused_before_they_fill_the_memory() -> None:
+    with pytest.raises(UnsupportedError, match="Doubled holds itself of other arguments"):
+        to_schema(Doubled[int])
+    nested = Boxed[Boxed[Boxed[Boxed[int]]]]
+    assert len(to_schema(list[nested])["$defs"]) == 4
 
 
 def test_unknown_types_are_refused() -> None:
