@@ -34,6 +34,7 @@ from .key_schemas import build_key_schema
 from .pydantic_schemas import SECONDS, make_generator
 from .schema_bounds import BOUNDS, LENGTHS, add_bounds
 from .type_inspection import (
+    MOST_NESTED,
     is_alias,
     is_pydantic,
     is_record,
@@ -73,8 +74,6 @@ ARRAYS = (list, set, frozenset, collections.abc.Sequence, collections.abc.Set, c
           collections.abc.Collection, collections.abc.MutableSequence, collections.abc.MutableSet)  # fmt: skip
 MAPPINGS = (dict, collections.abc.Mapping, collections.abc.MutableMapping, collections.OrderedDict,
             collections.defaultdict, collections.Counter)  # fmt: skip
-MOST_NESTED = 12
-"""Levels of a generic class within itself. Arguments may double at each: `class P(Generic[T]): p: P[tuple[T, T]]`."""
 MARKS = ("Required", "NotRequired", "ReadOnly", "Final")
 
 
@@ -177,12 +176,12 @@ class _TypeConverter:
 
     @contextmanager
     def opened(self, tp: Any) -> Iterator[None]:
-        """While the definition of a type is made, refuse those that hold themselves of ever other arguments."""
+        """Refuse a generic type that refers to itself with ever larger arguments, while its definition is made."""
         generic = get_origin(tp)
         if generic is not None and self.open.count(generic) >= MOST_NESTED:
             raise UnsupportedError(
-                f"{_name(generic)} holds itself of other arguments, more than {MOST_NESTED} levels deep.",
-                hint="Let it hold itself of the same arguments, or Any.",
+                f"{_name(generic)} refers to itself with other arguments, more than {MOST_NESTED} levels deep.",
+                hint="Let it refer to itself with the same arguments, or to Any.",
             )
         self.open.append(generic)
         try:

@@ -14,6 +14,8 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from .schema_bounds import BOUNDS
 
 __all__ = [
+    "MOST_NESTED",
+    "count_levels",
     "is_alias",
     "is_pydantic",
     "is_record",
@@ -26,6 +28,8 @@ __all__ = [
     "resolve_hints",
 ]
 
+MOST_NESTED = 12
+"""Levels of a generic type within itself. Arguments may double at each: `class P(Generic[T]): p: P[tuple[T, T]]`."""
 CONVERSIONS = (
     "discriminator",
     "max_digits",
@@ -100,6 +104,11 @@ def list_init_fields(tp: Any, hints: dict[str, Any]) -> dict[str, Field[Any]]:
         if one.init:
             found[name] = one
     return found
+
+
+def count_levels(tp: Any) -> int:
+    """Return how deep the arguments of a type are nested, 0 if it has none."""
+    return max((1 + count_levels(argument) for argument in get_args(tp)), default=0)
 
 
 def is_alias(tp: Any) -> bool:

@@ -20,6 +20,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from ..base.errors import UnsupportedError
 from ..frontends.type_inspection import (
+    MOST_NESTED,
+    count_levels,
     is_alias,
     is_record,
     is_typeddict,
@@ -100,14 +102,15 @@ def build_part(tp: Any) -> Any:
 
 
 def is_recursive(tp: Any) -> bool:
-    """Return whether a class or an alias occurs in its parts, or in theirs."""
+    """Return whether a class or an alias occurs in its parts, or in theirs, or does so with ever larger arguments."""
     seen: list[Any] = []  # types need not be hashable
     waiting = parts_of(tp)
     while waiting:
         part = strip_marks(waiting.pop())
-        if part == tp:
+        is_too_deep = (has_fields(part) or is_alias(part)) and count_levels(part) > MOST_NESTED
+        if part == tp or (is_too_deep and get_origin(part) is get_origin(tp)):
             return True
-        if part not in seen:
+        if not is_too_deep and part not in seen:
             seen.append(part)
             waiting += parts_of(part)
     return False

@@ -198,6 +198,17 @@ class Shelf:
 Json = TypeAliasType("Json", "Union[dict[str, Json], list[Json], datetime.date, str, int]")
 
 
+@dataclass
+class Doubled(Generic[T]):
+    value: T
+    pair: Union[Doubled[tuple[T, T]], None] = None
+
+
+def test_generic_classes_that_refer_to_themselves_with_ever_larger_arguments() -> None:
+    assert partial_model(Doubled[int])(value=1) == partial_model(Doubled[int])(1, None)
+    assert len(partial_model(list[Doubled[int]]).__args__) == 1
+
+
 def test_recursive_generic_classes_and_aliases() -> None:
     shelf = partial_of(Shelf, '{"box": {"value": "2024-01-02", "boxes": [{"value": "2024-01-02"')
     assert shelf.box.boxes[0].value == shelf.box.value == datetime.date(2024, 1, 2)

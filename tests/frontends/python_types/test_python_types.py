@@ -241,7 +241,7 @@ class Boxed(Generic[T]):
 
 
 def test_types_without_end_are_refused_before_they_fill_the_memory() -> None:
-    with pytest.raises(UnsupportedError, match="Doubled holds itself of other arguments"):
+    with pytest.raises(UnsupportedError, match="Doubled refers to itself with other arguments"):
         to_schema(Doubled[int])
     nested = Boxed[Boxed[Boxed[Boxed[int]]]]
     assert len(to_schema(list[nested])["$defs"]) == 4
