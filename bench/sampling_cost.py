@@ -1,13 +1,13 @@
-"""What does drawing from the right distribution cost, apart from the model?
+"""What does drawing from the right distribution cost, besides the model?
 
     python -m bench sampling_cost [--genlm /path/to/another/venv/bin/python]
 
-*Outside the model*, µs per particle and token at a vocabulary of 128,256: the model is rows of numbers that favour one
-valid instance of a schema (its next token has probability `--sure`, the rest is a long tail over all tokens), and the
-time spent in it is taken off. *Checks and answers*: the embedded model under the dev schemas, asked for an instance:
+*Outside the model*: µs per particle and token with a vocabulary of 128,256. The model is a synthetic one that favours
+one valid instance of a schema (its next token has probability `--sure`, all tokens share the rest, with a long tail),
+and the time spent in it is subtracted. *Checks and answers*: the embedded model writes an instance of each dev schema:
 constraint checks per token of AWRS with the Matcher as checker, and calls, rows and attempts per answer.
-Times are of the process's CPU, the best of `--repeat` runs, so that other work on the machine counts less. Beside them
-stands what the memory asks: to read a row once, and to add up its exponentials under a mask.
+Times are CPU times of the process, the best of `--repeat` runs, so that other work on the machine matters less. For
+comparison: the time to read a row once, and to sum its exponentials under a mask.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import constrain
 from constrain import Vocabulary
 from constrain.base.errors import ConstrainError
 from constrain.engine.constraint import Constraint
-from constrain.sampling import LanguageModel, asap, awrs, smc, trie_rejection, without_replacement
+from constrain.sampling import asap, awrs, smc, trie_rejection, without_replacement
 from constrain.sampling.core import masked_sampling
 from constrain.sampling.core.results import Draws
 from constrain.sampling.core.token_masses import Masses
@@ -39,46 +39,37 @@ from constrain.sampling.particles import Awrs, Masked
 
 from .checkpoints import load_checkpoint
 from .corpus import ENDS, SIZE, Case, Llama3, choose_cases, load_cases
+from .counted_models import CountedModel
 from .options import build_parser
 from .record import write_result
 from .tables import build_table, print_table
 
-FLOORS = 8
-"""Different tails; which one is taken goes round with the place in the text."""
+TAILS = 8
+"""Number of different tails; they are used in turn along a text."""
 TAIL = 1.2, 10.0
 """p of the token of rank r in the tail is as (r + 10) ** -1.2: about what models leave for unlikely tokens."""
 Rows = NDArray[np.float32]
 
 
-class Teacher:
-    """A `LanguageModel` that knows one text by heart: at each place its token has probability `sure`. spent: seconds in
-    it; rows: prefixes it was asked about."""
+class FavouredText:
+    """A `LanguageModel` that favours one text: at each position the next token of the text has probability `sure`.
 
-    def __init__(self, floor: Rows, teacher: list[int], sure: float, end: int) -> None:
-        self.floor, self.teacher, self.sure, self.end = floor, teacher, np.log(sure), end
-        self.spent, self.rows = 0.0, 0
+    tails: from `build_tails`. spent: seconds of CPU time inside the model.
+    """
+
+    def __init__(self, tails: Rows, text: list[int], sure: float, end: int) -> None:
+        self.tails, self.text, self.sure, self.end = tails, text, np.log(sure), end
+        self.spent = 0.0
 
     def next_logprobs(self, prefixes: list[list[int]]) -> Rows:
         begin = process_time()
-        out = np.empty((len(prefixes), self.floor.shape[1]), np.float32)
+        out = np.empty((len(prefixes), self.tails.shape[1]), np.float32)
         for row, prefix in zip(out, prefixes):
-            place = len(prefix)
-            row[:] = self.floor[place % len(self.floor)]
-            row[self.teacher[place] if place < len(self.teacher) else self.end] = self.sure
-        self.rows += len(prefixes)
+            position = len(prefix)
+            row[:] = self.tails[position % len(self.tails)]
+            row[self.text[position] if position < len(self.text) else self.end] = self.sure
         self.spent += process_time() - begin
         return out
-
-
-class Watched:
-    """Any model, with the prefixes counted that it was asked about."""
-
-    def __init__(self, lm: LanguageModel) -> None:
-        self.lm, self.rows = lm, 0
-
-    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.floating[Any]]:
-        self.rows += len(prefixes)
-        return self.lm.next_logprobs(prefixes)
 
 
 Draw = Callable[..., Draws]
@@ -98,29 +89,30 @@ SAMPLERS: dict[str, Draw] = {
 }
 
 
-def build_floors(sure: float, seed: int = 0) -> Rows:
-    """Return float32 [FLOORS, SIZE]: logs of tails of mass 1 - sure, in random orders."""
+def build_tails(sure: float, seed: int = 0) -> Rows:
+    """Return float32 [TAILS, SIZE]: log-probabilities of mass 1 - sure in all, over the tokens in random orders."""
     rng = np.random.default_rng(seed)
     exponent, shift = TAIL
     tail = (np.arange(SIZE) + shift) ** -exponent
     logs = np.log(tail / tail.sum() * (1 - sure)).astype(np.float32)
-    return np.array([logs[rng.permutation(SIZE)] for _ in range(FLOORS)])
+    return np.array([logs[rng.permutation(SIZE)] for _ in range(TAILS)])
 
 
 def measure_outside(
     cases: list[tuple[Case, Constraint, list[int]]], options: argparse.Namespace, found: dict[str, Any], save: Save
 ) -> dict[str, Any]:
-    """µs per particle and token outside the model, per sampler: pooled, and the median and 90th percentile of schemas.
+    """Measure µs per particle and token outside the model for each sampler, and return `found` with these figures.
 
-    A step is one token of one particle: for those that walk through a trie every node on the way, of lost attempts too.
+    Each row has the mean over all steps (`pooled`) and the median and 90th percentile over schemas. A step is one token
+    of one particle; for samplers that walk through a trie it is a visited node, rejected attempts included.
     """
-    floor = build_floors(options.sure)
+    tails = build_tails(options.sure)
     for name, draw in SAMPLERS.items():
         costs = []
         for number, (_, constraint, tokens) in enumerate(cases):
             runs = []
             for _ in range(options.repeat):
-                lm = Teacher(floor, tokens, options.sure, ENDS[0])
+                lm = FavouredText(tails, tokens, options.sure, ENDS[0])
                 begin = process_time()
                 try:
                     with limit_time(options.seconds):
@@ -144,19 +136,22 @@ def measure_outside(
                        "schemas": len(each),
                        "checks_per_token": sum(checks for _, _, checks in costs) / total}  # fmt: skip
         save()
-    found["(a row read once)"], found["(its masses added up)"] = measure_floor(floor)
+    found["(a row read once)"], found["(its masses added up)"] = measure_lower_bounds(tails)
     return found
 
 
-def measure_floor(floor: Rows) -> list[dict[str, Any]]:
-    """What bounds a step: µs to read a row, by BLAS, and to add up its masses under a dense mask. Best of 300."""
+def measure_lower_bounds(tails: Rows) -> list[dict[str, Any]]:
+    """Measure what a step needs at least: µs to read a row, by BLAS, and to sum its masses under a dense mask.
+
+    `pooled` is the best of 300 runs.
+    """
     mask = np.full(-(-SIZE // 32), -1, np.int32)
     found = []
     for work in (lambda row: row.dot(row), lambda row: Masses(row, mask)):
         times = []
         for k in range(300):
             begin = perf_counter()
-            work(floor[k % len(floor)])
+            work(tails[k % len(tails)])
             times.append((perf_counter() - begin) * 1e6)
         found.append({"pooled": min(times), "p50": float(np.median(times)), "p90": float(np.quantile(times, 0.9)),
                       "schemas": 0})  # fmt: skip
@@ -169,7 +164,7 @@ class OutOfTime(Exception):
 
 @contextmanager
 def limit_time(seconds: float) -> Iterator[None]:
-    """OutOfTime is raised where the block takes longer. Main thread only."""
+    """Raise OutOfTime if the block takes longer. Main thread only."""
 
     def stop(*_: object) -> None:
         raise OutOfTime(f"more than {seconds:g} s")
@@ -183,10 +178,10 @@ def limit_time(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def measure_answers(cases: list[Case], options: argparse.Namespace, told: dict[str, Any], save: Save) -> None:
-    """With the embedded model: checks per token of AWRS, and what an answer takes, per sampler over the schemas.
+def measure_answers(cases: list[Case], options: argparse.Namespace, figures: dict[str, Any], save: Save) -> None:
+    """Measure checks per token of AWRS and the cost of an answer, for each sampler with the embedded model.
 
-    `told` is kept up to date, and saved, after each schema; no schema is begun after --minutes.
+    `figures` is updated, and saved, after each schema; no schema is begun after --minutes.
     """
     model = load_checkpoint(options.checkpoint)
     assert model.compose is not None
@@ -203,7 +198,7 @@ def measure_answers(cases: list[Case], options: argparse.Namespace, told: dict[s
         except ConstrainError:
             continue
         for name, draw in samplers.items():
-            lm = Watched(model.on(model.compose(None, schema=schema)))
+            lm = CountedModel(model.on(model.compose(None, schema=schema)))
             more = {"attempts": 40} if name == "exact" else {"prefixes": 1000} if name == "distinct" else {}
             try:
                 with limit_time(options.seconds):
@@ -222,14 +217,14 @@ def measure_answers(cases: list[Case], options: argparse.Namespace, told: dict[s
             stats: dict[str, float] = {
                 key: float(draws.stats[key]) for key in ("checks_per_token", "acceptance") if key in draws.stats
             }
-            rows[name].append({"rows": lm.rows / good, "calls": draws.stats["model_calls"] / good, **stats})
+            rows[name].append({"rows": lm.evaluations / good, "calls": draws.stats["model_calls"] / good, **stats})
         for name, found in rows.items():
-            told[name] = {**pool_numbers(found), "schemas": len(found), "no answer": failures[name]}
+            figures[name] = {**summarise_numbers(found), "schemas": len(found), "no answer": failures[name]}
         save()
 
 
-def pool_numbers(found: list[dict[str, float]]) -> dict[str, Any]:
-    """Mean, median and 90th percentile of each number."""
+def summarise_numbers(found: list[dict[str, float]]) -> dict[str, Any]:
+    """Return the mean, median and 90th percentile of each number."""
     names = sorted({name for row in found for name in row})
     columns = {name: np.array([row[name] for row in found if name in row]) for name in names}
     return {
@@ -240,15 +235,15 @@ def pool_numbers(found: list[dict[str, float]]) -> dict[str, Any]:
 
 def run_genlm(python: Path, tokens: list[bytes], cases: list[tuple[Case, Constraint, list[int]]],
           options: argparse.Namespace) -> dict[str, Any]:  # fmt: skip
-    """genlm-control's AWRS with SMC, by its own interpreter, under the same rows (special tokens left out)."""
+    """Run AWRS with SMC of genlm-control in its own interpreter, on the same model (special tokens left out)."""
     script = Path(__file__).parent / "sampling_peers" / "genlm_control.py"
     with tempfile.TemporaryDirectory() as folder:
-        rows = build_floors(options.sure)[:, : len(tokens) + 1]
-        np.save(Path(folder) / "floor.npy", rows)
+        rows = build_tails(options.sure)[:, : len(tokens) + 1]
+        np.save(Path(folder) / "tails.npy", rows)
         job = {
-            "tokens": [token.hex() for token in tokens], "floor": str(Path(folder) / "floor.npy"), "sure": options.sure,
+            "tokens": [token.hex() for token in tokens], "tails": str(Path(folder) / "tails.npy"), "sure": options.sure,
             "particles": options.particles, "max_tokens": options.tokens, "seconds": options.genlm_seconds,
-            "jobs": [{"schema": case.schema, "teacher": ids} for case, _, ids in cases[: options.genlm_schemas]],
+            "jobs": [{"schema": case.schema, "text": ids} for case, _, ids in cases[: options.genlm_schemas]],
         }  # fmt: skip
         run = subprocess.run([python, script], input=json.dumps(job), capture_output=True, text=True, check=False)
     if run.returncode:
@@ -268,7 +263,9 @@ def run_genlm(python: Path, tokens: list[bytes], cases: list[tuple[Case, Constra
 
 
 def prepare_cases(cases: list[Case], vocabulary: Vocabulary, llama: Llama3, options: argparse.Namespace) -> list[Any]:
-    """Schemas that compile, with the tokens of a valid instance that fits."""
+    """Return (case, constraint, tokens of a valid instance) for schemas that compile and have a short
+    enough instance.
+    """
     found = []
     for case in cases:
         texts = [test.text for test in case.tests if test.valid]
@@ -300,7 +297,7 @@ def accepts_tokens(constraint: Constraint, tokens: list[int]) -> bool:
 
 
 def print_costs(facts: dict[str, Any]) -> None:
-    """The tables."""
+    """Print the tables."""
     figures = ("pooled", "p50 of schemas", "p90", "checks a token", "schemas")
     table = build_table("µs per particle and token outside the model, 128k vocabulary", ["sampler"], figures)
     for name, row in facts["outside"].items():
@@ -345,22 +342,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line. --seconds is for one draw, --repeat of each draw, the best of which counts."""
+    """Parse the command line. --seconds limits one draw; each draw is repeated --repeat times and the best counts."""
     shared = ("data", "vocabulary", "seed", "seconds", "repeat", "checkpoint", "results")
     parser = build_parser("sampling_cost", __doc__, *shared, seconds=20.0)
-    parser.add_argument("--schemas", type=int, default=30, help="for the times")
-    parser.add_argument("--demo-schemas", type=int, default=60, help="for the embedded model")
-    parser.add_argument("--particles", type=int, default=8)
-    parser.add_argument("--answers", type=int, default=4)
-    parser.add_argument("--tokens", type=int, default=64)
-    parser.add_argument("--sure", type=float, default=0.9)
-    parser.add_argument("--minutes", type=float, default=20, help="after which no further schema is begun")
+    parser.add_argument("--schemas", type=int, default=30, help="schemas for the times")
+    parser.add_argument("--demo-schemas", type=int, default=60, help="schemas for the embedded model")
+    parser.add_argument("--particles", type=int, default=8, help="particles of a draw")
+    parser.add_argument("--answers", type=int, default=4, help="answers to each demo schema")
+    parser.add_argument("--tokens", type=int, default=64, help="max_tokens")
+    parser.add_argument("--sure", type=float, default=0.9, help="probability of the favoured token")
+    parser.add_argument("--minutes", type=float, default=20, help="minutes after which no further schema is begun")
     parser.add_argument("--answering", nargs="+", choices=SAMPLERS, metavar="SAMPLER",
                         default=["masked", "AWRS, no mask", "AWRS, mask late", "AWRS, mask first", "exact", "distinct"],
-                        help="samplers that are asked for answers")  # fmt: skip
+                        help="samplers that draw answers")  # fmt: skip
     parser.add_argument("--genlm", type=Path, help="an interpreter that has genlm-control")
-    parser.add_argument("--genlm-schemas", type=int, default=8)
-    parser.add_argument("--genlm-seconds", type=float, default=60)
+    parser.add_argument("--genlm-schemas", type=int, default=8, help="schemas for genlm-control")
+    parser.add_argument("--genlm-seconds", type=float, default=60, help="limit of a draw of genlm-control")
     return parser.parse_args(arguments)
 
 

@@ -1,1 +1,1 @@
-"""Do samplers draw from p given L? Exact laws, G-tests, and how divergence falls with draws and model evaluations."""
+"""Do samplers draw from p given L? Exact distributions, G-tests, and divergence by draws and model evaluations."""

@@ -2,10 +2,10 @@
 
     python -m bench faithful [--draws 4000] [--repeats 4] [--markov-only]
 
-Every fixture's law is known exactly. Printed and written: G-tests of the samplers that say they are exact, with masking
-as the control that must fail; particles needed with and without a twist; the divergence that masking reports of itself
-beside the truth; curves of divergence, as SVG beside the JSON; and a verdict for each target. Ten minutes on two cores
-at 20,000 draws; exit status 1 if a target is missed.
+The exact distribution of every fixture is known. Printed and written: G-tests of the samplers that are exact, with
+masking as the control that must fail; particles needed with and without a twist; the divergence of masking, estimated
+from its weights and true; curves of divergence, also as SVG; and a verdict for each target. With 20,000 draws it takes
+ten minutes on two cores. The exit code is 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -31,20 +31,22 @@ from .plots import draw_curves
 from .samplers import CONTROL, SAMPLERS
 from .verdicts import Verdict, format_verdict
 
-ALARM, SURELY = 1e-6, 1e-12
-"""A G-test below the first fails; the control must be below the second."""
+PASS_ABOVE, CONTROL_BELOW = 1e-6, 1e-12
+"""P-values: a G-test passes above the first; the control must be below the second."""
 SMALL = 0.05
-"""Nats of which 10 % are still something: below, an error of 0.005 is as good as none."""
+"""Nats: below it an error of 0.005 is accepted, above it an error of 10 %."""
 NEAR = 0.02
-"""Nats of distortion below which masking is too nearly right to be told apart by a few thousand draws."""
+"""Nats: below this distortion a few thousand draws cannot tell masking from the exact distribution."""
 CURVES = ("traps, trigram", "pieces", "demo: an integer", "demo: a city")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the bench. Return 1 if a target is missed, else 0."""
     parser = build_parser("faithful", __doc__, "seed", "checkpoint", "results", seed=1)
-    parser.add_argument("--draws", type=int, default=4000, help="of each G-test; 2,000 with the demo model")
-    parser.add_argument("--repeats", type=int, default=4, help="streams of each curve")
+    parser.add_argument(
+        "--draws", type=int, default=4000, help="draws of each G-test; at most 2,000 with the demo model"
+    )
+    parser.add_argument("--repeats", type=int, default=4, help="independent runs of each curve")
     parser.add_argument("--markov-only", action="store_true", help="without the demo model")
     options = parser.parse_args(arguments)
     begin, console = perf_counter(), Console()
@@ -84,7 +86,7 @@ def print_verdicts(verdicts: list[Verdict], console: Console, seconds: float) ->
 
 
 def encode_curves(f: fixtures.Fixture, floor: measure.Floor, lines: list[measure.Curve]) -> dict[str, Any]:
-    """Curves as JSON: means and bands over repeats, to four digits."""
+    """Return curves as JSON values: means and bands over repeats, to four digits."""
     out = []
     for one in lines:
         length = min((len(row) for row in one.divergence), default=0)
@@ -106,7 +108,7 @@ Made = tuple[dict[str, Any], list[Verdict]]
 def judge_exactness(
     all_fixtures: list[fixtures.Fixture], floors: dict[str, measure.Floor], options: argparse.Namespace
 ) -> Made:
-    """G-tests."""
+    """Run the G-tests of exact samplers and of the control."""
     tested = [CONTROL, *(sampler for sampler in SAMPLERS if sampler.exact)]
     rows, wrong, refuted, tests = [], list[str](), 0, 0
     blinds = list[str]()
@@ -125,11 +127,11 @@ def judge_exactness(
                 continue
             if sampler is CONTROL:
                 blind = len(f.exact) < 2 or f.distortion < NEAR or count < wanted // 2
-                good = p < SURELY or blind
+                good = p < CONTROL_BELOW or blind
                 refuted += not blind and good
                 blinds += [f.name] * blind
             else:
-                good, blind = p > ALARM or math.isnan(p), math.isnan(p)
+                good, blind = p > PASS_ABOVE or math.isnan(p), math.isnan(p)
                 tests += not blind
             row.append(("" if blind else "+" if good else "!") + f"{p:.1g}" + (f" ({count})" if count < wanted else ""))
             if not good:
@@ -155,13 +157,13 @@ def judge_exactness(
 def judge_first_draws(
     all_fixtures: list[fixtures.Fixture], floors: dict[str, measure.Floor], options: argparse.Namespace
 ) -> Made:
-    """Judge the first draws of `exact`."""
+    """Test the first draws of `exact` and count its attempts."""
     rows, wrong, medians = [], list[str](), []
     for f in all_fixtures:
         p, attempts = measure.measure_first_draws(f, 300, options.seed)
         medians.append(attempts)
-        rows.append([f.name, ("+" if p > ALARM else "!") + f"{p:.2g}", f"{attempts:.2f}"])
-        if p <= ALARM:
+        rows.append([f.name, ("+" if p > PASS_ABOVE else "!") + f"{p:.2g}", f"{attempts:.2f}"])
+        if p <= PASS_ABOVE:
             wrong.append(f"{f.name}: p = {p:.2g}")
     median = float(np.median(medians))
     rows.append(["median", "", ("+" if median <= 1.5 else "!") + f"{median:.2f}"])
@@ -188,7 +190,7 @@ def judge_first_draws(
 def judge_particles(
     all_fixtures: list[fixtures.Fixture], floors: dict[str, measure.Floor], options: argparse.Namespace
 ) -> Made:
-    """Particles needed."""
+    """Find the number of particles needed with masks alone and with the twist."""
     rows, needed, wrong = [], list[float](), list[str]()
     for f in all_fixtures:
         if len(f.exact) < 2 or f.distortion < NEAR:
@@ -218,13 +220,14 @@ def judge_particles(
 
 
 def format_count(count: float) -> str:
+    """Return a number of particles as text; inf is "more than 64"."""
     return f"{count:.0f}" if math.isfinite(count) else "more than 64"
 
 
 def judge_estimates(
     all_fixtures: list[fixtures.Fixture], floors: dict[str, measure.Floor], options: argparse.Namespace
 ) -> Made:
-    """Masking's own estimate of how far it is off."""
+    """Compare the divergence that masking estimates from its weights with the true one."""
     rows, wrong, worst = [], list[str](), {True: 0.0, False: 0.0}
     for f in all_fixtures:
         with warnings.catch_warnings():

@@ -2,10 +2,10 @@
 
     python -m bench faithful.coverage [--models 200] [--draws 200]
 
-`sampling.estimate` is asked for log Z and for the probability of a random event, by every sampler, on small random
-models: half of them plain, the others with traps (`random_models`); every second pair without scouts. Printed,
-for each sampler and kind: runs, how many were trusted, how many of the trusted intervals cover the truth, and how many
-of all intervals do; then the verdicts. Minutes on one core; exit status 1 if a target is missed.
+`sampling.estimate` estimates log Z and the probability of a random event, with every sampler, on small random models:
+half of them plain, the others with traps (`random_models`); every second pair without scouts. Printed for each sampler
+and kind: runs, how many were trusted, how many of the trusted intervals cover the truth, and how many of all intervals
+do; then the verdicts. Takes minutes on one core. The exit code is 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from .verdicts import Verdict, format_verdict
 __all__ = ["CoveredRun", "count_runs", "judge_coverage", "main", "study_model"]
 
 LEVEL = 0.95
-"""Level of the intervals."""
+"""Confidence level of the intervals."""
 TRUSTED = 0.5
-"""Share of the runs on plain models that are to be trusted."""
+"""Target for the share of trusted runs on plain models."""
 
 
 class CoveredRun(NamedTuple):
-    """One estimate. quantity: "log Z" or "event". covered: whether its interval holds the truth."""
+    """One estimate. quantity: "log Z" or "event". covered: whether its interval contains the truth."""
 
     sampler: str
     kind: str
@@ -53,12 +53,12 @@ class CoveredRun(NamedTuple):
 
 
 def make_event(seed: int) -> Callable[[str], bool]:
-    """A random event: about half of all texts, chosen by a checksum."""
+    """Return a random event: about half of all texts, chosen by a checksum."""
     return lambda text: bool(zlib.crc32(f"{seed} {text}".encode()) % 2)
 
 
 def study_model(model: StudiedModel, seed: int, draws: int) -> Iterator[CoveredRun]:
-    """Run every sampler on a model. A run that finds no text at all, and says so, is no estimate and left out."""
+    """Run every sampler on a model. Runs that raise an error because they found no text are left out."""
     event, scouts = make_event(seed), SCOUTS if seed % 4 < 2 else 0.0
     for number, name in enumerate(SAMPLERS):
         if name not in model.options:
@@ -80,12 +80,12 @@ def study_model(model: StudiedModel, seed: int, draws: int) -> Iterator[CoveredR
 
 
 def is_covered(found: Estimate, truth: float) -> bool:
-    """Whether an interval holds the truth, up to rounding."""
+    """Return whether an interval contains the truth, up to rounding."""
     return found.low - 1e-9 <= truth <= found.high + 1e-9
 
 
 class Counts(NamedTuple):
-    """How many runs there were, were trusted, were trusted and covered, and were covered."""
+    """Numbers of runs: all, trusted, trusted and covered, covered."""
 
     runs: int
     trusted: int
@@ -94,14 +94,16 @@ class Counts(NamedTuple):
 
 
 def count_runs(runs: Iterable[CoveredRun]) -> Counts:
-    """Count some runs."""
+    """Count runs by outcome."""
     listed = list(runs)
     trusted = [run for run in listed if run.trusted]
     return Counts(len(listed), len(trusted), sum(run.covered for run in trusted), sum(run.covered for run in listed))
 
 
 def judge_coverage(runs: list[CoveredRun]) -> list[Verdict]:
-    """The verdicts: coverage among trusted runs, for each sampler and in all; trusted runs on plain models; traps."""
+    """Judge the coverage of trusted runs, by sampler and overall, the share of trusted runs on plain
+    models, and traps.
+    """
     samplers = list(dict.fromkeys(run.sampler for run in runs))
     counts = {name: count_runs(run for run in runs if run.sampler == name) for name in samplers}
     plain = {name: count_runs(run for run in runs if run.sampler == name and run.kind == "plain") for name in samplers}
@@ -127,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the study. Return 1 if a target is missed, else 0."""
     parser = build_parser("faithful.coverage", __doc__, "seed", "results", seed=1)
     parser.add_argument("--models", type=int, default=200)
-    parser.add_argument("--draws", type=int, default=200, help="of each estimate")
+    parser.add_argument("--draws", type=int, default=200, help="draws of each estimate")
     options = parser.parse_args(arguments)
     begin, console = process_time(), Console()
     runs: list[CoveredRun] = []

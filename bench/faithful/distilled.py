@@ -3,10 +3,11 @@
     python -m bench faithful.distilled [--data ../shared/data/maskbench-dev.jsonl.gz] [--schemas 3] [--grammars 1]
 
 For each constraint, the demo model writes `--texts` masked texts, from which an n-gram and a hidden Markov model are
-distilled; each is crossed with the constraint, truncated at `--threshold`, and is the twist and the proposal of
-populations of `--particles`. Masks alone stand beside them. Printed: log of the mean of Z-hat, its spread (standard
-deviation of log Z-hat, in nats), populations that died, effective particles at the end; of the distilled models,
-seconds of CPU to sample and fit, and for the product; its states, its own log Z, and log of the mass that it lost.
+distilled. Each is intersected with the constraint, truncated at `--threshold`, and used as twist and proposal of
+populations of `--particles`, which are compared with masks alone. Printed: log of the mean of Z-hat, its spread
+(standard deviation of log Z-hat, in nats), populations that died, effective particles at the end; of the distilled
+models, seconds of CPU to sample and fit, and for the product; its states, its own log Z, and log of the mass that it
+lost.
 """
 
 from __future__ import annotations
@@ -60,12 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--schemas", type=int, default=3, help="number of schemas")
     parser.add_argument("--grammars", type=int, default=1, help="number of grammars")
-    parser.add_argument("--particles", type=int, default=16, help="of a population")
-    parser.add_argument("--populations", type=int, default=12, help="of each kind")
-    parser.add_argument("--texts", type=int, default=256, help="to learn from")
+    parser.add_argument("--particles", type=int, default=16, help="particles of a population")
+    parser.add_argument("--populations", type=int, default=12, help="populations of each kind")
+    parser.add_argument("--texts", type=int, default=256, help="texts to distil from")
     parser.add_argument("--states", type=int, default=48, help="hidden states")
-    parser.add_argument("--rounds", type=int, default=30, help="of Baum-Welch")
-    parser.add_argument("--threshold", type=float, default=1e-3, help="of the products")
+    parser.add_argument("--rounds", type=int, default=30, help="rounds of Baum-Welch")
+    parser.add_argument("--threshold", type=float, default=1e-3, help="truncation threshold of the products")
     parser.add_argument("--tokens", type=int, default=64, help="max_tokens")
     parser.set_defaults(sample=None)
     options = parser.parse_args(arguments)
@@ -122,7 +123,7 @@ def describe_row(row: dict[str, Any]) -> str:
 
 
 def is_worse(twisted: Any, masks: Any) -> bool:
-    """Whether populations die more often with the twist than with masks alone, or spread more (by over 0.1 nats)."""
+    """Return whether populations die more often with the twist than with masks, or spread more (by over 0.1 nats)."""
     return bool(twisted.dead > masks.dead or twisted.sd > masks.sd + 0.1)
 
 

@@ -1,7 +1,7 @@
-"""What is drawn from: small Markov models under constraints with traps, and the demo model under small schemas.
+"""Distributions to draw from: small Markov models under constraints with traps, the demo model under small schemas.
 
-Of each the exact distribution is known: by brute force (tests/markov_factory.py), or by walking every prefix that the
-mask allows.
+The exact distribution of each is known: by brute force (tests/markov_factory.py), or by enumerating every prefix that
+the mask allows.
 """
 
 from __future__ import annotations
@@ -12,45 +12,30 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from constrain.engine.constraint import Constraint
-from constrain.sampling import LanguageModel
 from constrain.sampling.particles import Move, ParticleNode, Prefixes, list_allowed_logprobs
 from tests.markov_factory import Case, Tokens, cases
 
 from ..checkpoints import BASELINE, load_checkpoint
+from ..counted_models import CachedModel
 
-__all__ = ["DEMO", "Counted", "Fixture", "list_demo_fixtures", "list_markov_fixtures"]
+__all__ = ["DEMO", "Fixture", "list_demo_fixtures", "list_markov_fixtures"]
 
 MOST = 4_000
-"""Token sequences of a demo fixture: beyond, it is not small."""
-
-
-class Counted:
-    """A model that counts evaluations, and caches rows so that repeating a bench costs no forward pass."""
-
-    def __init__(self, lm: LanguageModel) -> None:
-        self.lm, self.evaluations = lm, 0
-        self.rows: dict[Tokens, NDArray[np.floating[Any]]] = {}
-
-    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.floating[Any]]:
-        """As every LanguageModel."""
-        self.evaluations += len(prefixes)
-        missing = [prefix for prefix in {tuple(prefix): None for prefix in prefixes} if prefix not in self.rows]
-        for at in range(0, len(missing), 64):
-            part = missing[at : at + 64]
-            self.rows.update(zip(part, self.lm.next_logprobs([list(prefix) for prefix in part])))
-        return np.array([self.rows[tuple(prefix)] for prefix in prefixes])
+"""Maximum number of prefixes of one length; a fixture with more cannot be enumerated."""
 
 
 @dataclass(frozen=True)
 class Fixture:
-    """exact: p given L; z: p(L); masked: the law of masking, of all its outcomes that end in time; dead: mass of those
-    that do not."""
+    """A model, a constraint and their exact distributions.
+
+    exact: p given L. z: p(L). masked: probability under masking of each text that ends within max_tokens; the others
+    are left out, so it may sum to less than 1. real: whether the model is a transformer.
+    """
 
     name: str
-    lm: Counted
+    lm: CachedModel
     constraint: Constraint
     max_tokens: int
     exact: dict[Tokens, float]
@@ -66,13 +51,15 @@ class Fixture:
 
     @property
     def backward(self) -> float:
-        """KL(p given L || masking), of the same law."""
+        """KL(p given L || masking) in nats, masking given that a text ends in time."""
         total = math.fsum(self.masked.values())
         return math.fsum(p * math.log(p / (self.masked[x] / total)) for x, p in self.exact.items() if p > 0)
 
 
-def enumerate_texts(lm: Counted, constraint: Constraint, max_tokens: int) -> Iterator[tuple[Tokens, float, float]]:
-    """(tokens, log p, log q) of every text that the mask lets end in time, q being the law of masking."""
+def enumerate_texts(lm: CachedModel, constraint: Constraint, max_tokens: int) -> Iterator[tuple[Tokens, float, float]]:
+    """Yield (tokens, log p, log q) for every text that ends in time under the mask; q: its probability
+    under masking.
+    """
     prefixes = Prefixes(lm, constraint)
     layer: list[tuple[ParticleNode, float]] = [(prefixes.root, 0.0)]
     for left in range(max_tokens, 0, -1):
@@ -93,8 +80,8 @@ def enumerate_texts(lm: Counted, constraint: Constraint, max_tokens: int) -> Ite
             raise ValueError(f"more than {MOST} prefixes of one length")
 
 
-def build_fixture(name: str, lm: Counted, constraint: Constraint, max_tokens: int, *, real: bool) -> Fixture:
-    """With its laws worked out."""
+def build_fixture(name: str, lm: CachedModel, constraint: Constraint, max_tokens: int, *, real: bool) -> Fixture:
+    """Build a fixture and compute its exact distributions."""
     texts = list(enumerate_texts(lm, constraint, max_tokens))
     z = math.fsum(math.exp(p) for _, p, _ in texts)
     exact = {x: math.exp(p) / z for x, p, _ in texts}
@@ -102,17 +89,17 @@ def build_fixture(name: str, lm: Counted, constraint: Constraint, max_tokens: in
 
 
 def list_markov_fixtures() -> list[Fixture]:
-    """Those of the tests. Raises AssertionError if the walk and brute force tell different laws."""
+    """Build the fixtures of the tests. Raise AssertionError if enumeration and brute force disagree."""
     out = []
     for case in cases().values():
-        made = build_fixture(case.name, Counted(case.lm), case.constraint, case.max_tokens, real=False)
+        made = build_fixture(case.name, CachedModel(case.lm), case.constraint, case.max_tokens, real=False)
         check_agreement(case, made)
         out.append(made)
     return out
 
 
 def check_agreement(case: Case, made: Fixture) -> None:
-    """The two roads to the exact law."""
+    """Assert that enumeration and brute force give the same distribution."""
     law = case.exact()
     assert law.keys() == made.exact.keys(), case.name
     assert all(abs(p - made.exact[x]) < 1e-9 for x, p in law.items()), case.name
@@ -126,7 +113,7 @@ DEMO: list[tuple[str, str, dict[str, Any], int]] = [
     ("demo: a flag", "Is it on?", {"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"],
                                    "additionalProperties": False}, 12),
 ]  # fmt: skip
-"""name, instruction, schema, max_tokens: few token sequences, so that all of them can be walked."""
+"""name, instruction, schema, max_tokens: few token sequences, so that all of them can be enumerated."""
 
 
 def list_demo_fixtures(checkpoint: str = BASELINE) -> list[Fixture]:
@@ -140,6 +127,6 @@ def list_demo_fixtures(checkpoint: str = BASELINE) -> list[Fixture]:
         constraint = constrain.compile(
             vocabulary=model.vocabulary, schema=schema, style=constrain.Style(whitespace="compact")
         )
-        lm = Counted(model.on(embedded.compose_prompt(instruction, schema=schema)))
+        lm = CachedModel(model.on(embedded.compose_prompt(instruction, schema=schema)))
         out.append(build_fixture(name, lm, constraint, max_tokens, real=True))
     return out

@@ -1,4 +1,4 @@
-"""Measures: tests of exactness, divergence along the way, and whether the targets of each sampler are met."""
+"""Measure samplers: tests of exactness, divergence by number of draws, particles needed."""
 
 from __future__ import annotations
 
@@ -30,12 +30,16 @@ __all__ = [
 ]
 
 STEPS = (1, 3, 10, 30, 100, 300)
-"""Draws at which a curve is read."""
+"""Numbers of draws at which a curve is sampled."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Of one sampler: draws, model evaluations and KL(drawn so far || p given L) in nats at each step, by repeat."""
+    """The convergence of one sampler.
+
+    evaluations, divergence: [repeat][step], model evaluations and KL(draws so far || p given L) in nats. short: whether
+    a run ended before the last step.
+    """
 
     sampler: str
     evaluations: list[list[int]]
@@ -45,7 +49,11 @@ class Curve:
 
 @dataclass(frozen=True)
 class Floor:
-    """Of exact redraws: KL at each step, mean and largest; total variation at `n` draws, mean and deviation."""
+    """What exact draws come to.
+
+    mean, most: mean and 95th percentile of KL at each step, in nats. variation, deviation: mean and standard deviation
+    of the total variation at `n` draws.
+    """
 
     mean: list[float]
     most: list[float]
@@ -54,18 +62,18 @@ class Floor:
 
     @property
     def bar(self) -> float:
-        """Total variation up to which a set of draws is at the floor: mean and four deviations."""
+        """The total variation up to which draws count as exact: mean and four standard deviations."""
         return self.variation + 4 * self.deviation
 
 
 def compute_divergence(counts: Counter[Tokens], probabilities: dict[Tokens, float]) -> float:
-    """KL(frequencies || law) in nats: finite as long as all draws are in L."""
+    """Return KL(frequencies || probabilities) in nats; all draws must be in L."""
     n = sum(counts.values())
     return math.fsum(c / n * math.log(c / n / probabilities[x]) for x, c in counts.items())
 
 
 def measure_curve(fixture: Fixture, sampler: Sampler, repeats: int, seed: int, steps: tuple[int, ...]) -> Curve:
-    """Fresh streams, read at each step. One that runs dry is short: its last steps are missing."""
+    """Measure the divergence of new streams at each step. If a stream ends early its last steps are missing."""
     evaluations, divergences, short = [], [], False
     for repeat in range(repeats):
         rng = np.random.default_rng([seed, repeat])
@@ -85,13 +93,13 @@ def measure_curve(fixture: Fixture, sampler: Sampler, repeats: int, seed: int, s
 
 
 def redraw_exactly(fixture: Fixture, n: int, rng: np.random.Generator) -> list[Tokens]:
-    """Exact draws, by the law itself."""
+    """Draw from the exact distribution itself."""
     texts, probabilities = list(fixture.exact), np.array(list(fixture.exact.values()))
     return [texts[i] for i in rng.choice(len(texts), n, p=probabilities / probabilities.sum())]
 
 
 def compute_floor(fixture: Fixture, n: int, steps: tuple[int, ...], seed: int) -> Floor:
-    """20 exact redraws."""
+    """Compute the floor from 20 repeats of exact draws."""
     rng = np.random.default_rng([seed, 99])
     rows, variations = [], []
     for _ in range(20):
@@ -104,14 +112,15 @@ def compute_floor(fixture: Fixture, n: int, steps: tuple[int, ...], seed: int) -
 
 
 def compute_g_test(fixture: Fixture, stream: Stream, n: int) -> tuple[float, int]:
-    """P-value, and of how many draws."""
+    """Return the p-value of a G-test against the exact distribution, and the number of draws."""
     drawn = stream(n)
     return g_test(Counter(drawn), fixture.exact) if drawn else math.nan, len(drawn)
 
 
 def measure_first_draws(fixture: Fixture, n: int, seed: int) -> tuple[float, float]:
-    """Of `exact` with a fresh trie each time, the first draw only: p-value of n of them; and median attempts per draw
-    over the first 100 of one trie, after 20 such tries."""
+    """Return the p-value of n first draws of `exact`, each with a new trie, and the median over 20 tries of the
+    attempts per draw over its first 100 draws.
+    """
     rng = np.random.default_rng([seed, 7])
     lm, constraint, most = fixture.lm, fixture.constraint, fixture.max_tokens
     drawn = [trie_rejection.draw_exact(lm, constraint, n=1, rng=rng, max_tokens=most)[0].tokens for _ in range(n)]
@@ -119,14 +128,16 @@ def measure_first_draws(fixture: Fixture, n: int, seed: int) -> tuple[float, flo
     for _ in range(20):
         trie = SuccessTrie(fixture.max_tokens)
         found = trie_rejection.draw_exact(lm, constraint, n=100, rng=rng, max_tokens=most, trie=trie)
-        attempts.append(found.stats["attempts"] / 101)  # one more than asked for is drawn, for the weight
+        attempts.append(found.stats["attempts"] / 101)  # one more draw than requested is made, for the weight
     return g_test(Counter(drawn), fixture.exact), float(np.median(attempts))
 
 
 def find_particles_needed(
     fixture: Fixture, floor: Floor, n: int, seed: int, counts: Iterable[int] = (1, 4, 16, 64)
 ) -> tuple[float, float]:
-    """Fewest particles at which n draws are at the floor, with masks alone and with the twist; inf if none are."""
+    """Return the least number of particles at which n draws count as exact, with masks alone and with the twist; inf if
+    no number in `counts` is enough.
+    """
     out = []
     for kind in (build_masked_smc, build_twisted_smc):
         least = math.inf
@@ -141,8 +152,8 @@ def find_particles_needed(
 
 
 def estimate_masking(fixture: Fixture, n: int, seed: int) -> tuple[float, float, bool]:
-    """KL(masking || p given L): as `masked` estimates it from n weights, its truth, and whether it calls the weights
-    steady.
+    """Return KL(masking || p given L) as `masked` estimates it from n weights, its true value, and whether `masked`
+    reports steady weights.
     """
     draws = masked_sampling.draw_masked(
         fixture.lm, fixture.constraint, n=n, rng=np.random.default_rng([seed, 3]), max_tokens=fixture.max_tokens

@@ -2,8 +2,8 @@
 
     python -m bench faithful.picture [--out docs/distortion.svg]
 
-The question has six answers. Grey: how often the model gives each if it is asked again until an answer is one of
-them, added up over all token sequences. Orange: masked draws; green: draws of `exact`.
+The question has six answers. Grey: the probability of each under p given L, summed over all token sequences.
+Orange: masked draws; green: draws of `exact`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from constrain.sampling.core import masked_sampling
 from constrain.sampling.core.results import Draws
 
 from ..checkpoints import load_checkpoint
+from ..counted_models import CachedModel
 from ..options import build_parser
-from .fixtures import Counted, build_fixture
+from .fixtures import build_fixture
 
 __all__ = ["draw_picture"]
 
@@ -39,12 +40,12 @@ LOOK = """text{font:13px system-ui,sans-serif;fill:#1d2329}.n{fill:#6b747c;font-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Draw the picture. Return the exit code."""
     parser = build_parser("faithful.picture", __doc__, "checkpoint", checkpoint="demo")
-    parser.add_argument("--draws", type=int, default=4000, help="of each law")
+    parser.add_argument("--draws", type=int, default=4000, help="draws of each sampler")
     parser.add_argument("--out", type=Path, default=Path("docs/distortion.svg"), help="the file")
     options = parser.parse_args(arguments)
     model = load_checkpoint(options.checkpoint)
     constraint = constrain.compile(model.vocabulary, schema=SCHEMA, style=constrain.Style(whitespace="compact"))
-    lm = Counted(model.on(demo.compose_prompt(ASKED, schema=SCHEMA)))
+    lm = CachedModel(model.on(demo.compose_prompt(ASKED, schema=SCHEMA)))
     f = build_fixture("", lm, constraint, MOST, real=True)
     truth: dict[str, float] = defaultdict(float)
     for tokens, p in f.exact.items():
@@ -65,13 +66,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def compute_shares(draws: Draws) -> dict[str, float]:
-    """Of each text among the draws that ended."""
+    """Return the share of each text among the draws that ended."""
     counts = Counter(draw.text for draw in draws if draw.log_weight > -np.inf)
     return {text: count / counts.total() for text, count in counts.items()}
 
 
 def draw_picture(laws: dict[str, dict[str, float]], distortion: float, draws: int) -> str:
-    """Bars, three to an answer, the likeliest answer first."""
+    """Return the SVG: three bars for each answer, the likeliest answer first."""
     truth, *_ = laws.values()
     answers = sorted(truth, key=lambda text: -truth[text])
     most = max(max(law.values()) for law in laws.values())

@@ -24,8 +24,8 @@ WIDTH, HEIGHT = 4.6, 3.0
 def draw_curves(path: Path, curves: Sequence[Mapping[str, Any]]) -> Path:
     """Write the divergence of each fixture against draws (left) and against model evaluations (right).
 
-    Lines are means of repeats with a band from the least to the largest; dashed is the floor, which exact draws of
-    that number come to. A line that stops falling above the floor is biased.
+    Lines are means of repeats with a band from the least to the largest; the dashed floor is the divergence of exact
+    draws of that number. A line that stops falling above the floor is biased.
     """
     figure, axes = build_axes(max(1, len(curves)), 2, (2 * WIDTH, HEIGHT * max(1, len(curves))), sharey="row")
     for (left, right), one in zip(axes, curves):
@@ -42,7 +42,7 @@ def draw_curves(path: Path, curves: Sequence[Mapping[str, Any]]) -> Path:
 
 
 def set_logarithmic(*axes: Any, across: str = "log") -> None:
-    """Scale axes of divergences."""
+    """Set logarithmic scales on axes of divergences."""
     for axis in axes:
         axis.set(xscale=across, yscale="log", ylabel="KL, nats")
         axis.set_ylim(bottom=LEAST)

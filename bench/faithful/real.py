@@ -3,11 +3,11 @@
     python -m bench faithful real [--data ../shared/data/maskbench-dev.jsonl.gz] [--schemas 10] [--grammars 3]
 
 The demo model under dev schemas and under grammars, `--particles` particles. Without the twist: masks alone. With it: a
-table warms up until `--warm` rows of the model were fetched or `--most` populations grown, which are not counted; then
-`--populations` are. A second table is learned from other random numbers: if both agree, their spread can be believed,
-as populations that share a table may err alike. Printed: log of the mean of Z-hat, its spread (standard deviation of
-log Z-hat, in nats; populations that died apart), effective particles at the end, rows of the model per population and
-of the warm-up, and the share of proposals that a `pimh` chain under the first table accepts.
+table is learned until `--warm` rows of the model were fetched or `--most` populations were sampled; then
+`--populations` are measured. A second table is learned with other random numbers, since populations that share a table
+may have a common error: the spread is trusted only if both agree. Printed: log of the mean of Z-hat, its spread
+(standard deviation of log Z-hat, in nats; populations that died apart), effective particles at the end, rows of the
+model per population and of the warm-up, and the share of proposals that a `pimh` chain under the first table accepts.
 
 What the twist costs beside the softmax of a row is measured on rows of 128,256 random logits under a JSON schema.
 """
@@ -48,15 +48,16 @@ from .verdicts import Verdict, format_verdict
 SPREAD = 0.5
 """Nats: the target for the standard deviation of log Z-hat."""
 WANTED = 0.8
-"""Share of the constraints on which the target is to be met."""
+"""The share of the constraints on which the target must be met."""
 AGREE = 0.5
-"""Nats within which two tables are to agree, in addition to two standard errors."""
+"""Maximum difference of two tables in nats, in addition to two standard errors."""
 LARGE = 128_256
 
 
 class Spread(NamedTuple):
-    """Populations of one kind. log_z: of their mean estimate; error: its standard error, in nats; sd: of log Z-hat of
-    those that lived; ess: mean effective number of particles at the end; rows: of the model per population."""
+    """Figures of populations of one kind. log_z: of their mean estimate; error: its standard error, in nats. sd: of log
+    Z-hat of those that survived. ess: mean effective number of particles at the end. rows: of the model per population.
+    """
 
     log_z: float
     error: float
@@ -71,10 +72,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = build_parser("faithful.real", __doc__, "data", "seed", "checkpoint", "results", checkpoint="demo", seed=1)
     parser.add_argument("--schemas", type=int, default=10, help="number of schemas")
     parser.add_argument("--grammars", type=int, default=3, help="number of grammars")
-    parser.add_argument("--particles", type=int, default=16, help="of a population")
-    parser.add_argument("--populations", type=int, default=12, help="counted, of each kind")
-    parser.add_argument("--warm", type=int, default=2500, help="rows of the model before the counted populations")
-    parser.add_argument("--most", type=int, default=12, help="populations before the counted ones, at most")
+    parser.add_argument("--particles", type=int, default=16, help="particles of a population")
+    parser.add_argument("--populations", type=int, default=12, help="measured populations of each kind")
+    parser.add_argument("--warm", type=int, default=2500, help="rows of the model to learn a table from")
+    parser.add_argument("--most", type=int, default=12, help="maximum number of populations to learn a table from")
     parser.add_argument("--tokens", type=int, default=64, help="max_tokens")
     parser.set_defaults(sample=None)
     options = parser.parse_args(arguments)
@@ -139,7 +140,7 @@ def measure_acceptance(task: RealTask, table: ValueTable, options: argparse.Name
 
 
 def measure_spread(grow: Callable[[], Population], task: RealTask, populations: int) -> Spread:
-    """Return the spread of some populations."""
+    """Sample populations and return their figures."""
     before = task.lm.evaluations
     grown: list[Population] = [grow() for _ in range(populations)]
     log_zs = np.array([one.log_z for one in grown])
@@ -176,7 +177,7 @@ def is_near(row: dict[str, Any]) -> bool:
 
 
 def is_worse(learned: Spread, masks: Spread) -> bool:
-    """Whether populations die more often with a table than without, or spread more and find less."""
+    """Return whether populations die more often with a table than without, or spread more and have a smaller log Z."""
     return learned.dead > masks.dead or (learned.sd > max(masks.sd, SPREAD) and learned.log_z < masks.log_z)
 
 
@@ -222,7 +223,7 @@ def build_spreads(rows: list[dict[str, Any]]) -> Any:
     return table
 
 
-# ---- cost ------------------------------------------------------------------------------------------------------------
+# ---- time ------------------------------------------------------------------------------------------------------------
 
 SCHEMA = {
     "type": "object", "additionalProperties": False, "required": ["name", "tags"],
@@ -230,8 +231,8 @@ SCHEMA = {
 }  # fmt: skip
 
 
-class Noise:
-    """A model of random logits, normalised: the rows of a large vocabulary without a large model."""
+class RandomModel:
+    """A LanguageModel of random logits: rows of a large vocabulary without a large model."""
 
     def __init__(self, size: int, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -239,18 +240,18 @@ class Noise:
         self.logs = self.logits - np.log(np.exp(self.logits).sum(axis=1, keepdims=True))
 
     def next_logprobs(self, prefixes: list[list[int]]) -> Any:
-        """As every LanguageModel."""
+        """See `LanguageModel`."""
         return np.array([self.logs[(len(prefix) + sum(prefix)) % 8] for prefix in prefixes])
 
 
 def measure_cost(seed: int, texts: int = 200) -> dict[str, float]:
     """Return µs of CPU per row at a vocabulary of LARGE tokens, medians over the rows of a text.
 
-    softmax: as `PromptedModel` computes it, with torch in float64. numpy, torch: in float32. sums: the mass of what is
-    allowed, which masks alone need, too. whole: with it, the look-ahead and its values. twist: whole less sums.
+    softmax: as `PromptedModel` computes it, with torch in float64. numpy, torch: in float32. sums: the mass of the
+    allowed tokens, which masks alone need, too. whole: sums, lookahead and values. twist: whole less sums.
     """
-    vocabulary = large_vocabulary()
-    lm, rng, move = Noise(vocabulary.size, seed), np.random.default_rng(seed), Masked()
+    vocabulary = build_large_vocabulary()
+    lm, rng, move = RandomModel(vocabulary.size, seed), np.random.default_rng(seed), Masked()
     constraint = constrain.compile(vocabulary, schema=SCHEMA)
     prefixes, table = Prefixes(lm, constraint), new_table(constraint)
     node, times = prefixes.root, list[tuple[float, ...]]()
@@ -276,13 +277,13 @@ def time_row(prefixes: Prefixes, node: ParticleNode, logits: Any, table: ValueTa
     mask = node.matcher.mask()
     assert row is not None
 
-    def look() -> None:
+    def look_ahead() -> None:
         ahead = build_lookahead(prefixes, node, 500, table.numbers)
         values.of_pairs(ahead.slots, ahead.tokens, 499)
 
     calls: list[Callable[[], object]] = [
         lambda: torch.log_softmax(tensor.double(), -1), lambda: normalise(logits),
-        lambda: torch.log_softmax(tensor, -1), lambda: Masses(row, mask), look,
+        lambda: torch.log_softmax(tensor, -1), lambda: Masses(row, mask), look_ahead,
     ]  # fmt: skip
     return tuple(time_call(call) for call in calls)
 
@@ -300,7 +301,7 @@ def time_call(call: Callable[[], object]) -> float:
     return process_time() - begin
 
 
-def large_vocabulary() -> Vocabulary:
+def build_large_vocabulary() -> Vocabulary:
     """Return a vocabulary of LARGE tokens: single bytes, JSON's frequent pieces, and words of random letters."""
     rng = np.random.default_rng(0)
     tokens = [bytes([one]) for one in range(256)] + [b'":', b'": "', b'", "', b'"]', b'"}', b"[]", b"{}", b'["']

@@ -8,49 +8,34 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 import constrain
 from constrain import demo
 from constrain.base.errors import ConstrainError
 from constrain.engine.constraint import Constraint
 from constrain.generation.model_preparation import limit_tokens
 from constrain.grammars import names, text as grammar_text
-from constrain.sampling import LanguageModel
 
 from ..corpus import Case
+from ..counted_models import CountedModel
 
-__all__ = ["CountedModel", "RealTask", "pick_grammars", "pick_schemas"]
+__all__ = ["RealTask", "pick_grammars", "pick_schemas"]
 
 REQUEST = "Answer with an instance of the schema."
 LONGEST_SCHEMA = 1200
-"""Characters of a schema: longer ones leave the demo model no room for an answer."""
+"""Characters of a schema: longer ones leave the demo model no tokens for an answer."""
 SHARE = 0.5
-"""Share of max_tokens that a shortest answer may take."""
+"""Maximum length of a shortest answer, as a share of max_tokens."""
 FEWEST_BYTES = 8
-"""Bytes of a shortest answer: less is no test."""
+"""Minimum number of bytes of a shortest answer; shorter ones test nothing."""
 GRAMMAR_PROMPTS = {"arithmetic": "A sum of three numbers.", "iso8601": "When does the meeting begin?",
                    "jsonpath": "The path of the first title.", "cron": "Every Monday at noon.",
                    "email": "Who can help me?", "lisp": "Add one and two."}  # fmt: skip
-"""What is asked for under a grammar; others are not taken."""
-
-
-class CountedModel:
-    """A model that counts the prefixes that it was asked about."""
-
-    def __init__(self, lm: LanguageModel) -> None:
-        self.lm, self.evaluations = lm, 0
-
-    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.floating[Any]]:
-        """As every LanguageModel."""
-        self.evaluations += len(prefixes)
-        return self.lm.next_logprobs(prefixes)
+"""The prompt for each grammar; grammars that are not listed are skipped."""
 
 
 @dataclass(frozen=True)
 class RealTask:
-    """A constraint with the model after its prompt."""
+    """A constraint, and the model after the prompt of it."""
 
     name: str
     lm: CountedModel

@@ -1,4 +1,4 @@
-"""The samplers, each as a stream of texts from a fixture: what the table tests and the curves follow."""
+"""The samplers that are tested and plotted, each as a stream of texts from a fixture."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ from tests.markov_factory import Tokens
 
 from .fixtures import Fixture
 
-__all__ = ["CONTROL", "SAMPLERS", "Sampler", "Stream", "distil_twist"]
+__all__ = ["CONTROL", "SAMPLERS", "Sampler", "Stream", "distil_twist", "list_ended_texts"]
 
 Rng = np.random.Generator
 Stream = Callable[[int], list[Tokens]]
-"""The next n texts; what a sampler has learnt stays with it."""
+"""Function that returns the next n texts; the sampler retains what it has learnt."""
 
 
 @dataclass(frozen=True)
 class Sampler:
-    """open: a fresh stream. exact: whether a G-test must find its draws to be from p given L (those of a chain only
-    where they are nearly independent). curve: whether its divergence is plotted. most: draws that a curve follows."""
+    """A sampler of the table.
+
+    open: returns a new stream. exact: whether its draws must pass a G-test against p given L (a chain only if they are
+    nearly independent). curve: whether its divergence is plotted. most: maximum number of draws of a curve.
+    """
 
     name: str
     open: Callable[[Fixture, Rng], Stream]
@@ -36,12 +39,13 @@ class Sampler:
     most: int = 300
 
 
-def list_alive(draws: Draws) -> list[Tokens]:
+def list_ended_texts(draws: Draws) -> list[Tokens]:
+    """Return the tokens of the draws with a positive weight."""
     return [draw.tokens for draw in draws if draw.log_weight > -np.inf]
 
 
 def gather_draws(once: Callable[[int], list[Tokens]]) -> Stream:
-    """Draw again for those that died, as one would; give up after 50 rounds."""
+    """Return a stream that repeats a draw until it has n texts that ended, at most 50 times."""
 
     def stream(n: int) -> list[Tokens]:
         out: list[Tokens] = []
@@ -56,38 +60,44 @@ def gather_draws(once: Callable[[int], list[Tokens]]) -> Stream:
 
 def open_masked(f: Fixture, rng: Rng) -> Stream:
     return gather_draws(
-        lambda n: list_alive(masked_sampling.draw_masked(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens))
+        lambda n: list_ended_texts(
+            masked_sampling.draw_masked(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens)
+        )
     )
 
 
 def open_awrs(f: Fixture, rng: Rng) -> Stream:
-    return gather_draws(lambda n: list_alive(awrs.draw_awrs(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens)))
+    return gather_draws(
+        lambda n: list_ended_texts(awrs.draw_awrs(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens))
+    )
 
 
 def open_asap(f: Fixture, rng: Rng) -> Stream:
     trie = SuccessTrie(f.max_tokens)
     return gather_draws(
-        lambda n: list_alive(asap.draw_asap(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, trie=trie))
+        lambda n: list_ended_texts(asap.draw_asap(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, trie=trie))
     )
 
 
 def open_exact(f: Fixture, rng: Rng) -> Stream:
     trie = SuccessTrie(f.max_tokens)
-    return lambda n: list_alive(
+    return lambda n: list_ended_texts(
         trie_rejection.draw_exact(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, trie=trie)
     )
 
 
 def open_pimh(f: Fixture, rng: Rng) -> Stream:
-    return lambda n: list_alive(
+    return lambda n: list_ended_texts(
         pimh.draw_pimh(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=8, burn=20, thin=3)
     )
 
 
 def open_twisted_pimh(f: Fixture, rng: Rng) -> Stream:
-    """With the distilled twist hardly a population is refused, so neighbours in the chain are nearly independent."""
+    """Open a chain with the distilled twist: few proposals are rejected, so that successive draws are nearly
+    independent.
+    """
     twist = distil_twist(f, rng)
-    return lambda n: list_alive(
+    return lambda n: list_ended_texts(
         pimh.draw_pimh(
             f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=8, burn=20, thin=3,
             move=Twisted(twist), twist=twist,
@@ -96,11 +106,11 @@ def open_twisted_pimh(f: Fixture, rng: Rng) -> Stream:
 
 
 def build_smc(particles: int) -> Callable[[Fixture, Rng], Stream]:
-    """AWRS as the move."""
+    """Return the `open` of SMC with AWRS as the move."""
 
     def open_smc(f: Fixture, rng: Rng) -> Stream:
         return gather_draws(
-            lambda n: list_alive(
+            lambda n: list_ended_texts(
                 smc.draw_smc(
                     f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=particles, move=Awrs()
                 )
@@ -111,11 +121,11 @@ def build_smc(particles: int) -> Callable[[Fixture, Rng], Stream]:
 
 
 def build_masked_smc(particles: int) -> Callable[[Fixture, Rng], Stream]:
-    """Masks as the move, no twist."""
+    """Return the `open` of SMC with masks as the move and no twist."""
 
     def open_smc(f: Fixture, rng: Rng) -> Stream:
         return gather_draws(
-            lambda n: list_alive(
+            lambda n: list_ended_texts(
                 smc.draw_smc(f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=particles)
             )
         )
@@ -124,18 +134,18 @@ def build_masked_smc(particles: int) -> Callable[[Fixture, Rng], Stream]:
 
 
 def distil_twist(f: Fixture, rng: Rng) -> Future:
-    """The twist: a bigram model distilled from 30 masked texts of the model itself, crossed with the constraint."""
+    """Return the twist of a bigram model, distilled from 30 masked texts of the model, under the constraint."""
     ngram = NGram.distil(f.lm, f.constraint, n=30, rng=rng, max_tokens=f.max_tokens, order=1, contexts=64)
     return Future.of(ngram, f.constraint, max_tokens=f.max_tokens)
 
 
 def build_twisted_smc(particles: int) -> Callable[[Fixture, Rng], Stream]:
-    """Mask and distilled twist together choose tokens; weights keep it right."""
+    """Return the `open` of SMC whose moves and twist are the distilled one."""
 
     def open_twisted(f: Fixture, rng: Rng) -> Stream:
         twist = distil_twist(f, rng)
         return gather_draws(
-            lambda n: list_alive(
+            lambda n: list_ended_texts(
                 smc.draw_smc(
                     f.lm, f.constraint, n=n, rng=rng, max_tokens=f.max_tokens, particles=particles,
                     move=Twisted(twist), twist=twist,
@@ -147,7 +157,7 @@ def build_twisted_smc(particles: int) -> Callable[[Fixture, Rng], Stream]:
 
 
 def open_rejection(f: Fixture, rng: Rng) -> Stream:
-    """Texts of the model alone, until one is in L and in time: what a validator and patience give."""
+    """Open rejection sampling: texts of the unconstrained model until one is in L and ends in time."""
     ends = f.constraint.vocabulary.eos_ids
 
     def one() -> Tokens | None:
@@ -156,7 +166,7 @@ def open_rejection(f: Fixture, rng: Rng) -> Stream:
             law = np.cumsum(np.exp(f.lm.next_logprobs([tokens])[0]))
             token = int(np.searchsorted(law, rng.random() * law[-1], side="right"))
             if not matcher.allows(token):
-                return None  # its remaining tokens would change nothing, so they are not paid for
+                return None  # rejected already: its remaining tokens are not drawn
             if token in ends:
                 return tuple(tokens)
             matcher.advance(token)

@@ -4,10 +4,10 @@
 
 Park et al. 2024 (grammar-aligned decoding), on the shapes of its three kinds of grammars (`shapes/gad_grammars`), with
 a model of the transformers library for each, trained here in about a minute on sentences with noise. Nesting is
-bounded, so the exact law is known. Along the number of draws: KL in nats from the law of the last `--window` draws to p
-given L, true, and as the paper estimates it (likelihoods renormalised over the texts that were seen), for masking,
-ASAp, exact sampling and AWRS-SMC; the floor is that of as many exact redraws. `learnt` is KL from p given L to the law
-that ASAp would draw by then. Exit status 1 if exact sampling is not at the floor, or ASAp does not end below masking.
+bounded, so the exact distribution is known. By number of draws: KL(last `--window` draws || p given L) in nats, true
+and as the paper estimates it (likelihoods renormalised over the texts that were drawn), for masking, ASAp, exact
+sampling and AWRS-SMC; the floor is that of as many exact draws. `learnt` is KL(p given L || what ASAp draws from then
+on). The exit code is 1 if exact sampling is not at the floor, or ASAp does not end below masking.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from rich.console import Console
 import constrain
 from constrain.base.errors import ConstrainError
 
+from ..counted_models import CachedModel
 from ..options import build_parser
 from ..record import write_result
 from ..tables import build_table, print_table
-from .fixtures import Counted, build_fixture
+from .fixtures import build_fixture
 from .shapes.gad import WINDOW, Windows, measure_windows
 from .shapes.gad_grammars import TRAINED, TrainedGrammar
 from .shapes.trained_transformers import Training, train_transformer
@@ -37,11 +38,13 @@ from .verdicts import Verdict, format_verdict
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the bench. Return 1 if a target is missed, else 0."""
     parser = build_parser("faithful.trained", __doc__, "seed", "results", seed=1)
-    parser.add_argument("--draws", type=int, default=2000, help="of each method")
+    parser.add_argument("--draws", type=int, default=2000, help="draws of each method")
     parser.add_argument("--window", type=int, default=WINDOW, help="draws of a window")
-    parser.add_argument("--steps", type=int, default=1200, help="of training")
-    parser.add_argument("--sentences", type=int, default=4000, help="to train on")
-    parser.add_argument("--grammars", nargs="*", default=[one.name for one in TRAINED], help="names; all if left out")
+    parser.add_argument("--steps", type=int, default=1200, help="training steps")
+    parser.add_argument("--sentences", type=int, default=4000, help="sentences to train on")
+    parser.add_argument(
+        "--grammars", nargs="*", default=[one.name for one in TRAINED], help="names of grammars (default: all)"
+    )
     options = parser.parse_args(arguments)
     console, begin, rows = Console(), perf_counter(), list[dict[str, Any]]()
     for grammar in TRAINED:
@@ -60,7 +63,7 @@ def measure_grammar(grammar: TrainedGrammar, options: argparse.Namespace, consol
     loaded, training = train_transformer(grammar, seed=options.seed, sentences=options.sentences, steps=options.steps)
     console.print(f"{grammar.name}: {describe_training(training)}", highlight=False)
     constraint = constrain.compile(loaded.vocabulary, grammar=constrain.gbnf(grammar.to_gbnf()))
-    lm = Counted(loaded.on([loaded.vocabulary.eos_ids[0]]))
+    lm = CachedModel(loaded.on([loaded.vocabulary.eos_ids[0]]))
     fixture = build_fixture(grammar.name, lm, constraint, grammar.most, real=True)
     console.print(
         f"{len(fixture.exact):,} token sequences, p(L) {fixture.z:.3g}, KL(masking || p given L) "
@@ -96,7 +99,7 @@ def build_windows(name: str, windows: Windows) -> Any:
 
 
 def judge_rows(rows: list[dict[str, Any]]) -> list[Verdict]:
-    """exact at the floor in every window; ASAp below masking in the end."""
+    """Judge whether exact sampling is at the floor in every window, and ASAp ends below masking."""
     high = [row["name"] for row in rows if max(row["true"]["exact"]) > 3 * row["floor"] + 0.02]
     above = [
         row["name"] for row in rows if row["true"]["ASAp"][-1] > max(row["true"]["masked"][-1], 3 * row["floor"] + 0.02)

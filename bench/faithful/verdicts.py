@@ -8,7 +8,7 @@ __all__ = ["Verdict", "format_verdict"]
 
 
 class Verdict(NamedTuple):
-    """said: the measured numbers in words."""
+    """A target. said: the measured values, in words."""
 
     target: str
     met: bool
@@ -16,5 +16,5 @@ class Verdict(NamedTuple):
 
 
 def format_verdict(verdict: Verdict) -> str:
-    """As a line of the terminal."""
+    """Return a verdict as a line for the terminal."""
     return f"[{'green]met   ' if verdict.met else 'bold red]MISSED'}[/] {verdict.target}: {verdict.said}"

@@ -1,1 +1,1 @@
-"""Scripts that run in another interpreter, where a peer lives that does not go together with what is installed here."""
+"""Scripts for another interpreter, for peers whose dependencies conflict with ours."""

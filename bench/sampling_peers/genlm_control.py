@@ -1,10 +1,11 @@
 # mypy: ignore-errors
-"""genlm-control under the same model rows: run by its own interpreter, JSON in on stdin, JSON out on stdout.
+"""Run genlm-control on the model of `bench sampling_cost`: reads JSON from stdin, writes JSON to stdout.
 
-    {"tokens": [hex], "floor": path of .npy rows, "jobs": [{"schema", "teacher": [ids]}], "particles", "max_tokens"}
+    {"tokens": [hex], "tails": path of .npy rows, "sure": probability of the next token of the text,
+     "jobs": [{"schema", "text": [ids]}], "particles", "max_tokens", "seconds": limit of a job}
 
-Its JSON-Schema potential is the condition of its AWRS sampler, its SMC runs the particles. The model is a potential
-whose rows are those of `bench sampling_cost`; the time spent in it is taken off. Times are of the process's CPU.
+Its JSON Schema potential is the condition of its AWRS sampler, its SMC runs the particles. The time spent in the model
+is subtracted. Times are CPU times of the process.
 """
 
 import asyncio
@@ -14,22 +15,23 @@ from time import process_time
 
 
 def main() -> None:
-    asked = json.load(sys.stdin)
+    """Read the jobs, write a list with figures or an error for each."""
+    request = json.load(sys.stdin)
     import numpy as np
     import torch
     from genlm.control import AWRS, JsonSchema, Potential
 
     torch.set_num_threads(1)
-    tokens = [bytes.fromhex(text) for text in asked["tokens"]]
-    floor = np.load(asked["floor"])
+    tokens = [bytes.fromhex(text) for text in request["tokens"]]
+    tails = np.load(request["tails"])
     checks = 0
 
-    class Teacher(Potential):
-        """p(teacher's token at this place) = asked["sure"], the rest by the floor."""
+    class FavouredText(Potential):
+        """A model that gives the next token of a text the probability request["sure"]; see `bench.sampling_cost`."""
 
         def __init__(self, vocabulary):
             super().__init__(vocabulary)
-            self.teacher, self.spent = [], 0.0
+            self.text, self.spent = [], 0.0
 
         async def prefix(self, context):
             return 0.0
@@ -39,18 +41,18 @@ def main() -> None:
 
         async def logw_next(self, context):
             begin = process_time()
-            place = len(context)
-            row = floor[place % len(floor)].copy()
-            here = self.teacher[place] if place < len(self.teacher) else len(tokens)
-            row[here] = np.log(asked["sure"])
+            position = len(context)
+            row = tails[position % len(tails)].copy()
+            favoured = self.text[position] if position < len(self.text) else len(tokens)
+            row[favoured] = np.log(request["sure"])
             made = self.make_lazy_weights(row)
             self.spent += process_time() - begin
             return made
 
-    model = Teacher(tokens)
+    model = FavouredText(tokens)
     found = []
-    for job in asked["jobs"]:
-        model.teacher, model.spent = job["teacher"], 0.0
+    for job in request["jobs"]:
+        model.text, model.spent = job["text"], 0.0
         try:
             condition = JsonSchema(json.loads(job["schema"])).coerce(model, f=b"".join)
             inner, checks = condition.prefix, 0
@@ -64,7 +66,7 @@ def main() -> None:
             begin = process_time()
             sampler = AWRS(model, condition, seed=0, autobatch=False)
             made = asyncio.run(
-                asyncio.wait_for(sampler.smc(asked["particles"], 0.5, asked["max_tokens"]), asked["seconds"])
+                asyncio.wait_for(sampler.smc(request["particles"], 0.5, request["max_tokens"]), request["seconds"])
             )
             spent = process_time() - begin - model.spent
             steps = sum(len(context) for context in made.contexts)

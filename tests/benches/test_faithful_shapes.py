@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.counted_models import CachedModel
 from bench.faithful import plots
-from bench.faithful.fixtures import Counted
 from bench.faithful.shapes import accuracy, arithmetic, checks, gad, gad_grammars, molecules, sql
 from bench.faithful.shapes.methods import METHODS
-from bench.faithful.shapes.tasks import Guarded, Task
+from bench.faithful.shapes.tasks import Task, ValidatedConstraint
 from constrain.compilation.constraint_compiler import compile as compiled
 from constrain.sampling import awrs
 from constrain.sampling.core.masked_sampling import allowed_tokens
@@ -22,13 +22,13 @@ from constrain.sampling.success_trie import SuccessTrie
 from tests.markov_factory import LETTERS, ChainModel, cases
 
 
-def test_arithmetic_is_that_of_python() -> None:
+def test_expressions_are_evaluated_as_python_does() -> None:
     for text in arithmetic.draw_expressions(200, 5):
         assert arithmetic.evaluate_expression(text) == eval(text)
 
 
-@pytest.mark.parametrize("text", molecules.READ)
-def test_known_molecules_are_valid_at_every_beginning(text: str) -> None:
+@pytest.mark.parametrize("text", molecules.KNOWN)
+def test_known_molecules_are_valid_and_their_prefixes_viable(text: str) -> None:
     assert molecules.is_valid(text.encode())
     assert all(molecules.is_viable(text[:i].encode()) for i in range(len(text) + 1))
 
@@ -36,41 +36,41 @@ def test_known_molecules_are_valid_at_every_beginning(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["C(", "C)C", "C1CC", "FFF", "C=", "C==C", "O(C)(C)C", "ccc", "C()C", "=CC", "C11", "N#N#N"]
 )
-def test_what_is_no_molecule(text: str) -> None:
+def test_invalid_molecules_are_rejected(text: str) -> None:
     assert not molecules.is_valid(text.encode())
 
 
 def test_sqlite_checks_queries_and_their_prefixes() -> None:
     database = sql.Database(sql.DATABASES["places"])
-    assert database.finds(b"SELECT name FROM city WHERE people > 9")
-    assert not database.finds(b"SELECT name FROM city WHERE people > 99"), "it finds nothing"
-    assert not database.finds(b"SELECT length FROM city") and not database.finds(b"SELECT name")
-    assert database.viable(b"SELECT length FROM ci") and not database.viable(b"SELECT length FROM city ")
-    assert not database.viable(b"SELECT name FROM city WHERE length >")
+    assert database.finds_row(b"SELECT name FROM city WHERE people > 9")
+    assert not database.finds_row(b"SELECT name FROM city WHERE people > 99"), "it finds nothing"
+    assert not database.finds_row(b"SELECT length FROM city") and not database.finds_row(b"SELECT name")
+    assert database.is_viable(b"SELECT length FROM ci") and not database.is_viable(b"SELECT length FROM city ")
+    assert not database.is_viable(b"SELECT name FROM city WHERE length >")
     for text in sql.draw_queries(database, 50, 1):
-        assert re.fullmatch(database.pattern(), text) and database.viable(text.encode())
+        assert re.fullmatch(database.build_pattern(), text) and database.is_viable(text.encode())
 
 
-def tiny() -> Task:
-    """Texts over a, b, c, of which those count that have as many a as b."""
+def build_small_task() -> Task:
+    """Build a task over a, b, c whose answers have as many a as b."""
     mask = compiled(vocabulary=LETTERS, regex="[abc]{1,4}")
-    lm = Counted(ChainModel.random(LETTERS, 1, 3))
-    return Task("tiny", "as many", lm, mask, 6, accepts=lambda t: t.count(b"a") == t.count(b"b"),
+    lm = CachedModel(ChainModel.random(LETTERS, 1, 3))
+    return Task("small", "as many", lm, mask, 6, accepts=lambda t: t.count(b"a") == t.count(b"b"),
                 viable=lambda t: not t.startswith(b"cc"))  # fmt: skip
 
 
-def test_the_mask_of_a_guarded_constraint_is_what_it_allows() -> None:
-    task = tiny()
+def test_the_mask_of_a_validated_constraint_holds_the_tokens_that_it_allows() -> None:
+    task = build_small_task()
     for text in (b"", b"a", b"c", b"ab", b"aabb"):
-        position = task.guarded.matcher()
+        position = task.constraint.matcher()
         for letter in text:
             position.advance(letter - 97)
         assert [token for token in range(4) if position.allows(token)] == allowed_tokens(position.mask()).tolist(), text
 
 
-def test_a_mask_with_nothing_in_it_is_a_dead_end() -> None:
+def test_an_empty_mask_is_a_dead_end() -> None:
     mask = compiled(vocabulary=LETTERS, regex="[abc]{2}")
-    never: Any = Guarded(mask, None, lambda text: len(text) < 2)
+    never: Any = ValidatedConstraint(mask, None, lambda text: len(text) < 2)
     row = np.full(4, np.log(0.25))
     position = never.matcher()
     position.advance(0)
@@ -78,17 +78,18 @@ def test_a_mask_with_nothing_in_it_is_a_dead_end() -> None:
     assert step.token is None and step.log_weight == -np.inf
 
 
-def test_every_method_answers_a_tiny_task_rightly_or_not_at_all() -> None:
-    rows = accuracy.measure_methods([tiny(), tiny()], 20, 1)
+def test_methods_rank_as_expected_on_a_small_task() -> None:
+    rows = accuracy.measure_methods([build_small_task(), build_small_task()], 20, 1)
     assert [row.method for row in rows] == [method.name for method in METHODS if "twist" not in method.name]
     by_name = {row.method: row for row in rows}
     assert by_name["exact"].right == 1 and by_name["AWRS-SMC 32"].right > by_name["model alone"].right
     assert accuracy.check_order(rows) == (True, "")
 
 
-def test_checks_grow_with_what_is_lost() -> None:
+def test_checks_grow_with_the_mass_that_the_mask_removes() -> None:
     case = cases()["counting"]
-    steps = checks.measure_steps_of_tasks([Task("", "", Counted(case.lm), case.constraint, case.max_tokens)], 20, 40, 1)
+    task = Task("", "", CachedModel(case.lm), case.constraint, case.max_tokens)
+    steps = checks.measure_steps_of_tasks([task], 20, 40, 1)
     assert steps.by_step > 0.5 and (steps.checks >= 1).all()
     assert checks.correlate_ranks(np.array([1.0, 2.0, 2.0, 5.0]), np.array([0.0, 3.0, 3.0, 9.0])) == pytest.approx(1.0)
 
@@ -97,8 +98,8 @@ def test_asap_starts_from_the_masked_distribution_and_converges_to_the_exact_one
     from bench.faithful.fixtures import build_fixture
 
     case = cases()["traps"]
-    f = build_fixture("", Counted(case.lm), case.constraint, case.max_tokens, real=False)
-    law = gad.enumerate_walks(gad.tabulate_laws(f), SuccessTrie(f.max_tokens))
+    f = build_fixture("", CachedModel(case.lm), case.constraint, case.max_tokens, real=False)
+    law = gad.compute_walk_probabilities(gad.tabulate_distributions(f), SuccessTrie(f.max_tokens))
     assert law == pytest.approx(f.masked)
     found = gad.measure_windows(f, 400, 1, window=100)
     assert found.learnt[-1][1] < found.learnt[0][1] / 4
@@ -125,7 +126,7 @@ def is_derived(rules: gad_grammars.Rules, words: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("grammar", gad_grammars.TRAINED, ids=lambda grammar: grammar.name)
-def test_grammars_of_gad_with_models_that_have_mass_there(grammar: gad_grammars.TrainedGrammar) -> None:
+def test_trained_models_put_mass_on_their_grammars(grammar: gad_grammars.TrainedGrammar) -> None:
     """The constraint is the grammar; the model writes its texts, and masking is wrong about them, ASAp less so."""
     (f,) = gad_grammars.list_trained_fixtures([grammar.name])
     words = grammar.words
@@ -145,7 +146,7 @@ def test_grammars_of_gad_with_models_that_have_mass_there(grammar: gad_grammars.
     assert max(found.true["exact"]) < 4 * found.floor
 
 
-def test_plots_of_what_is_stored(tmp_path: Path) -> None:
+def test_plots_show_stored_results(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     line = {"sampler": "exact", "asked": [2.0, 9.0], "mean": [1.0, 0.0], "low": [0.5, 0.0], "high": [2.0, 0.2]}
     curve = {"name": "one", "sequences": 3, "z": 0.5, "at": [1, 10], "floor": [1.0, 0.1], "lines": [line]}

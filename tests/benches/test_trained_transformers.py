@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import constrain
+from bench.counted_models import CachedModel
 from bench.faithful import distilled, trained
-from bench.faithful.fixtures import Counted, build_fixture
+from bench.faithful.fixtures import build_fixture
 from bench.faithful.real import Spread
 from bench.faithful.shapes.gad import measure_windows
 from bench.faithful.shapes.gad_grammars import TRAINED, draw_training_texts
@@ -41,7 +42,7 @@ def test_windows_of_a_trained_transformer() -> None:
     loaded, _ = train_transformer(grammar, seed=4, sentences=300, steps=40)
     constraint = constrain.compile(loaded.vocabulary, grammar=constrain.gbnf(grammar.to_gbnf()))
     fixture = build_fixture(
-        grammar.name, Counted(loaded.on([loaded.vocabulary.eos_ids[0]])), constraint, grammar.most, real=True
+        grammar.name, CachedModel(loaded.on([loaded.vocabulary.eos_ids[0]])), constraint, grammar.most, real=True
     )
     assert math.fsum(fixture.exact.values()) == pytest.approx(1) and 0 < fixture.z < 1
     windows = measure_windows(fixture, 300, 1, window=100)

@@ -1,1 +1,1 @@
-"""Do the samplers stand in the order that the papers report? Five kinds of tasks, AWRS's costs, and GAD's protocol."""
+"""Do methods rank as the papers report? Five kinds of tasks, the cost of AWRS, and the protocol of GAD."""

@@ -1,12 +1,12 @@
-"""Do the samplers stand in the order that the papers report?
+"""Do methods rank as the AWRS and GAD papers report?
 
     python -m bench faithful.shapes [--data ../shared/data/maskbench-dev.jsonl.gz] [--answers 20]
 
 Lipkin et al. 2025 (AWRS): shares of right answers on five kinds of tasks, and checks against exp(KL) of a step. Park et
-al. 2024 (GAD): running windows on its three kinds of grammars, with the embedded model and with models trained on the
-spot (`gad_grammars`). The embedded model writes patterns, JSON and the grammars;
-SQL, arithmetic and SMILES-like strings, which it never saw, are written by n-gram models over bytes that read some.
-Minutes on two cores; exit status 1 if the shape is another.
+al. 2024 (GAD): running windows on its three kinds of grammars, with the embedded model and with models that are trained
+here (`gad_grammars`). The embedded model writes patterns, JSON and the grammars; byte-level n-gram models, trained on
+examples, write SQL, arithmetic and SMILES-like strings, which the embedded model has not learned.
+Takes minutes on two cores. The exit code is 1 if a result contradicts the papers.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from . import accuracy, arithmetic, checks, documents, gad, gad_grammars, molecu
 from .accuracy import Row
 
 EXPECTED = 0.8
-"""Rank correlation that is asked for."""
+"""Minimum rank correlation of checks and exp(KL)."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench. Return 1 if the shape is another, else 0."""
+    """Run the bench. Return 1 if a verdict is negative, else 0."""
     parser = build_parser("faithful.shapes", __doc__, "data", "seed", "checkpoint", "results", data=None, seed=1)
-    parser.add_argument("--answers", type=int, default=20, help="to each task, by each method")
-    parser.add_argument("--tasks", type=int, default=12, help="most of each kind")
-    parser.add_argument("--draws", type=int, default=2000, help="of GAD's protocol")
-    parser.add_argument("--grammars", nargs="*", help="names of those of GAD's protocol; all if left out")
+    parser.add_argument("--answers", type=int, default=20, help="answers to each task, by each method")
+    parser.add_argument("--tasks", type=int, default=12, help="maximum number of tasks of each kind")
+    parser.add_argument("--draws", type=int, default=2000, help="draws in GAD's protocol")
+    parser.add_argument("--grammars", nargs="*", help="names of grammars in GAD's protocol (default: all)")
     options = parser.parse_args(arguments)
     begin, console = perf_counter(), Console()
     kinds, counts, verdicts = dict[str, list[Row]](), dict[str, int](), list[Verdict]()
@@ -53,14 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_section(console, build_accuracy_table(made, len(tasks)))
         verdicts.append(judge_order(made))
         console.print(format_verdict(verdicts[-1]), f"({perf_counter() - begin:.0f} s)", highlight=False)
-    bitten = patterns.build_pattern_tasks(options.tasks, options.checkpoint)
-    bitten += documents.build_document_tasks(2 * options.tasks, options.data, options.checkpoint)
-    steps = checks.measure_steps_of_tasks(bitten, 3, 40, options.seed)
+    masked_tasks = patterns.build_pattern_tasks(options.tasks, options.checkpoint)
+    masked_tasks += documents.build_document_tasks(2 * options.tasks, options.data, options.checkpoint)
+    steps = checks.measure_steps_of_tasks(masked_tasks, 3, 40, options.seed)
     verdicts.append(
         Verdict(
             f"checks of AWRS grow with exp(KL) of the step: rank correlation above {EXPECTED}",
             steps.by_step > EXPECTED, f"{steps.by_step:.2f} over {len(steps.kl)} steps, {steps.by_task:.2f} over "
-            f"the means of {len(bitten)} constraints",
+            f"the means of {len(masked_tasks)} constraints",
         )
     )  # fmt: skip
     console.print(format_verdict(verdicts[-1]), highlight=False)
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def round_values(value: Any) -> Any:
-    """To four digits, and None for what is no number, all the way down."""
+    """Round all numbers in a nested value to four digits; NaN becomes None."""
     if isinstance(value, float):
         return float(f"{value:.4g}") if value == value else None
     if isinstance(value, dict):
@@ -108,24 +108,24 @@ def judge_order(made: list[Row]) -> Verdict:
 
 NOTE = (
     "{} answers to each task. Less likely: nats by which the answers in L are less likely under the model than exact "
-    "ones are, mean over tasks, and its standard error. Asked: prefixes that the model was asked about, per answer."
+    "ones are, mean over tasks, and its standard error. Evaluations: prefixes that the model evaluated, per answer."
 )
 
 
 def build_accuracy_table(made: list[Row], tasks: int) -> dict[str, Any]:
-    """Of one kind."""
+    """Build the table of one kind of task."""
     rows = [
         [row.method, f"{row.right:.0%}", f"{row.low:.0%} to {row.high:.0%}",
-         "" if row.surprise != row.surprise else f"{row.surprise:.2f} ± {row.error:.2f}", f"{row.asked:,.0f}",
+         "" if row.surprise != row.surprise else f"{row.surprise:.2f} ± {row.error:.2f}", f"{row.evaluations:,.0f}",
          f"{row.ms:,.0f}"]
         for row in made
     ]  # fmt: skip
-    header = ["method", "right", "95 % interval", "less likely", "asked", "ms of CPU"]
+    header = ["method", "right", "95 % interval", "less likely", "evaluations", "ms of CPU"]
     return {"name": f"{made[0].kind}, {tasks} tasks", "note": "", "header": header, "rows": rows}
 
 
 def build_gad_table(protocol: list[dict[str, Any]]) -> dict[str, Any]:
-    """Build a table of the last window of each grammar."""
+    """Build the table of the last window of each grammar."""
     methods = list(protocol[0]["true"])
     rows = [
         [one["name"], f"{one['sequences']:,}", f"{one['z']:.2g}", f"{one['distortion']:.2f}",
@@ -142,7 +142,7 @@ def build_gad_table(protocol: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def judge_gad(protocol: list[dict[str, Any]]) -> list[Verdict]:
-    """exact at the floor in every window; ASAp below masking at last; its law worse than masking's in between."""
+    """Judge GAD's protocol: exact at the floor in every window, ASAp in the end below masking, and above it before."""
     high = [one["name"] for one in protocol if max(one["true"]["exact"]) > 3 * one["floor"] + 0.02]
     above = [
         one["name"] for one in protocol

@@ -1,4 +1,4 @@
-"""How often a method's answers are right, how good the model thinks they are, and what they cost."""
+"""Measure how often answers of a method are right, how likely they are under the model, and what they cost."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from .tasks import Task
 __all__ = ["Row", "check_order", "measure_methods"]
 
 BOOTSTRAP = 2000
+"""Number of resamples."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Of one method on one kind of task. right: share of answers, with a 95 % interval over tasks and answers;
-    surprise: how much less likely, in nats, its answers in L are under the model than exact ones are (mean over
-    tasks, with its standard error); asked: prefixes that the model was asked about, per answer; ms: of CPU."""
+    """The figures of one method on one kind of task.
+
+    right: share of right answers; low, high: its 95 % interval over tasks and answers. surprise: by how many nats its
+    answers in L are less likely under the model than exact ones (mean over tasks); error: the standard error of it.
+    evaluations: prefixes that the model evaluated, for each answer. ms: CPU time of an answer.
+    """
 
     kind: str
     method: str
@@ -28,20 +32,24 @@ class Row:
     high: float
     surprise: float
     error: float
-    asked: float
+    evaluations: float
     ms: float
 
 
 @dataclass
 class Tally:
+    """The answers of one method to one task. right: 1 or 0 for each. logprob: of those in L. evaluations, seconds: of
+    one answer.
+    """
+
     right: list[float]
     logprob: list[float]
-    asked: float
+    evaluations: float
     seconds: float
 
 
 def tally_answers(task: Task, method: Method, n: int, seed: int) -> Tally:
-    """n answers of one method to one task."""
+    """Draw n answers of one method to one task."""
     rng = np.random.default_rng([seed, len(method.name)])
     task.lm.evaluations, begin = 0, process_time()
     answers = method.answers(task, n, rng)
@@ -52,11 +60,11 @@ def tally_answers(task: Task, method: Method, n: int, seed: int) -> Tally:
 
 
 def measure_methods(tasks: list[Task], n: int, seed: int) -> list[Row]:
-    """Measure all methods on tasks of one kind. The model's answers to a task are dropped when it is done."""
+    """Measure all methods on tasks of one kind. Cached rows of the model are dropped after each task."""
     found: dict[str, list[Tally]] = {method.name: [] for method in METHODS}
     for task in tasks:
         for method in METHODS:
-            if task.guess is None and "twist" in method.name:
+            if task.twist is None and "twist" in method.name:
                 continue
             found[method.name].append(tally_answers(task, method, n, seed))
         task.lm.rows.clear()
@@ -73,14 +81,14 @@ def measure_methods(tasks: list[Task], n: int, seed: int) -> list[Row]:
                 tasks[0].kind, method.name, float(np.mean([np.mean(t.right) for t in tallies])), low, high,
                 float(np.mean(gaps)) if gaps else float("nan"),
                 float(np.std(gaps) / np.sqrt(len(gaps))) if gaps else float("nan"),
-                float(np.mean([t.asked for t in tallies])), 1e3 * float(np.mean([t.seconds for t in tallies])),
+                float(np.mean([t.evaluations for t in tallies])), 1e3 * float(np.mean([t.seconds for t in tallies])),
             )
         )  # fmt: skip
     return out
 
 
 def compute_interval(right: list[list[float]], seed: int) -> tuple[float, float]:
-    """95 %, by drawing tasks anew, and answers within them."""
+    """Compute a 95 % bootstrap interval over tasks, and over answers to a task."""
     rng = np.random.default_rng([seed, 12])
     table = np.array(right)
     tasks = rng.integers(0, len(table), (BOOTSTRAP, len(table)))
@@ -94,12 +102,12 @@ ORDER = [
     *((better, worse) for i, better in enumerate(CHAIN) for worse in CHAIN[i + 1 :]),
     ("masked, 1 of 10 by weight", "masked"), ("AWRS-SMC 5", "masked"), ("exact", "masked"),
 ]  # fmt: skip
-"""Better before worse, as Lipkin et al. report. They also have masking below the methods that only judge; ours is above
+"""Pairs (better, worse) as Lipkin et al. report. They also have masking below the methods without masks; ours is above
 them wherever a mask is exact, because it has no dead ends."""
 
 
 def check_order(made: list[Row]) -> tuple[bool, str]:
-    """Return whether no method's interval is below that of one which should be no better; and which are."""
+    """Return whether the methods are in ORDER, and a text with the pairs whose intervals contradict it."""
     by_name = {row.method: row for row in made}
     wrong = [f"{better} < {worse}" for better, worse in ORDER if by_name[better].high < by_name[worse].low]
     return not wrong, ", ".join(wrong)

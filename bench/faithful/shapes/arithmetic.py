@@ -1,4 +1,4 @@
-"""Arithmetic: an expression that comes to a given number. Only a complete one can be judged."""
+"""Arithmetic: an expression with a given value. Only complete expressions can be judged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import constrain
 
-from ..fixtures import Counted
+from ...counted_models import CachedModel
 from .tasks import Task, train_ngram
 
 __all__ = ["build_arithmetic_tasks", "evaluate_expression"]
@@ -18,13 +18,13 @@ NUMBERS = (24, 100, 7, 36, 50, 12)
 
 
 def evaluate_expression(expression: str) -> int:
-    """Of a text of FORM: products before sums."""
+    """Evaluate an expression of FORM: products before sums."""
     terms = expression.replace("-", "+-").split("+")
     return sum((-1) ** term.startswith("-") * math.prod(map(int, term.lstrip("-").split("*"))) for term in terms)
 
 
 def draw_expressions(count: int, seed: int) -> list[str]:
-    """Expressions as they come."""
+    """Draw random expressions to train a model on."""
     chance = random.Random(seed)
     out = []
     for _ in range(count):
@@ -35,26 +35,27 @@ def draw_expressions(count: int, seed: int) -> list[str]:
     return out
 
 
-def build_judge(number: int) -> Callable[[bytes], bool]:
+def build_validator(number: int) -> Callable[[bytes], bool]:
+    """Return a validator: whether an expression has the given value."""
     return lambda text: evaluate_expression(text.decode()) == number
 
 
-def build_guess(number: int) -> Callable[[bytes], float]:
-    """Build a twist: a prefix loses a tenth of a nat for each unit by which it misses the number."""
+def build_twist(number: int) -> Callable[[bytes], float]:
+    """Return a twist: a prefix loses a tenth of a nat for each unit by which its value differs from the number."""
 
-    def guess(beginning: bytes) -> float:
-        text = beginning.decode().rstrip("+-*")
+    def twist(prefix: bytes) -> float:
+        text = prefix.decode().rstrip("+-*")
         return -min(abs(evaluate_expression(text) - number), 60) / 10 if text else -2.0
 
-    return guess
+    return twist
 
 
 def build_arithmetic_tasks(count: int) -> list[Task]:
-    """One task for each number: a model over bytes that has read 3,000 expressions."""
+    """Build a task for each number, with a byte-level model trained on 3,000 expressions."""
     ngram, vocabulary = train_ngram(draw_expressions(3000, 0), order=3)
     form = constrain.compile(vocabulary=vocabulary, regex=FORM)
     return [
-        Task("arithmetic", f"comes to {number}", Counted(ngram), form, 16, accepts=build_judge(number),
-             guess=build_guess(number))
+        Task("arithmetic", f"comes to {number}", CachedModel(ngram), form, 16, accepts=build_validator(number),
+             twist=build_twist(number))
         for number in NUMBERS[:count]
     ]  # fmt: skip

@@ -1,7 +1,8 @@
-"""Does AWRS check more where the constraint bites more? Checks of a step against exp(KL) of its local law.
+"""Does AWRS need more checks where the constraint removes more mass? Checks of a step against exp(KL) of that step.
 
-The law under the mask is KL = -log z nats from the model's, z being the mass that the mask leaves. To find one valid
-token takes 1 + sum over invalid r of p_r / (p_r + z) checks on average, which is at most 1 / z = exp(KL).
+The masked distribution has a divergence of KL = -log z nats from the model's, where z is the mass that the mask leaves.
+To find one valid token takes 1 + sum over invalid r of p_r / (p_r + z) checks on average, which is at most 1 / z =
+exp(KL).
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from .tasks import Task
 __all__ = ["Steps", "correlate_ranks", "measure_steps_of_tasks"]
 
 RACES = 8
-"""Times that a step is sampled; its checks are their mean."""
+"""Number of times that a step is sampled; its number of checks is the mean."""
 
 
 @dataclass(frozen=True)
 class Steps:
-    """float64 [steps]: kl, nats; checks, those for the weight left out; task: which task a step is of."""
+    """Arrays [steps]. kl: nats. checks: without those that only estimate the weight. task: the index of the task."""
 
     kl: NDArray[np.float64]
     checks: NDArray[np.float64]
@@ -35,19 +36,19 @@ class Steps:
 
     @property
     def by_step(self) -> float:
-        """Rank correlation over steps at which something was refused any mass worth the name."""
+        """The rank correlation of KL and checks over all steps."""
         return correlate_ranks(self.kl, self.checks)
 
     @property
     def by_task(self) -> float:
-        """Rank correlation of the means of tasks: exp(KL) and checks."""
+        """The rank correlation of exp(KL) and checks, means of each task."""
         names = np.unique(self.task)
         means = [(np.exp(self.kl[self.task == i]).mean(), self.checks[self.task == i].mean()) for i in names]
         return correlate_ranks(*np.array(means).T)
 
 
 def measure_steps_of_tasks(tasks: list[Task], draws: int, most: int, seed: int) -> Steps:
-    """Along `draws` masked texts of each task, at most `most` steps of a task."""
+    """Measure steps along `draws` masked texts of each task, at most `most` steps of a task."""
     rng = np.random.default_rng([seed, 21])
     kl, checks, which = list[float](), list[float](), list[int]()
     for number, task in enumerate(tasks):
@@ -74,11 +75,12 @@ def measure_steps_of_tasks(tasks: list[Task], draws: int, most: int, seed: int) 
 
 
 def correlate_ranks(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Spearman's rank correlation, ties shared."""
+    """Return Spearman's rank correlation; equal values get their mean rank."""
     return float(np.corrcoef(compute_ranks(one), compute_ranks(other))[0, 1])
 
 
 def compute_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the rank of each value, from 1; equal values get their mean rank."""
     _, place, counts = np.unique(np.round(values, 9), return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     return np.asarray((ends - (counts - 1) / 2)[place], dtype=np.float64)

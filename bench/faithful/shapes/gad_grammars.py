@@ -1,9 +1,9 @@
 """GAD's three kinds of grammars (Park et al. 2024) with models that have mass there: SLIA, BV4, constituency parses.
 
-The grammars are written here, recursive as the published ones. Tokens are the words of each grammar, so that all texts
-of a bounded length can be walked and the exact law is known. The model of a grammar is an n-gram model trained on the
-spot, on sentences of the grammar in which some words are replaced, lost or doubled: much of its mass is outside, and a
-mask does not see where.
+The grammars are recursive like the published ones. Tokens are the words of each grammar, so that all texts of a bounded
+length can be enumerated and the exact distribution is known. The model of a grammar is an n-gram model, trained on
+sentences of the grammar in which some words are replaced, removed or doubled: much of its mass is outside the grammar,
+and a mask cannot tell after which prefixes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import constrain
 from constrain.sampling import NGram
 from constrain.vocabulary.vocabulary import Vocabulary
 
-from ..fixtures import Counted, Fixture, build_fixture
+from ...counted_models import CachedModel
+from ..fixtures import Fixture, build_fixture
 
 __all__ = [
     "TRAINED",
@@ -28,16 +29,16 @@ __all__ = [
 ]
 
 Rules = Mapping[str, list[list[str]]]
-"""Right-hand sides by rule, each a list of words and rules; the first one ends a derivation soonest."""
+"""Right-hand sides by rule, each a list of words and rules; the first one has the shortest derivations."""
 
 
 @dataclass(frozen=True)
 class TrainedGrammar:
     """A grammar of words.
 
-    rules: the first one is the start. further: choices that sentences in training have as well: the language of all
-    tasks, of which a task's grammar is a part. most: most tokens of a text. depth: of the derivations in training.
-    order: of the model.
+    rules: the first one is the start. further: additional choices in the training sentences: the language of all tasks,
+    of which the grammar of one task is a subset. most: max_tokens. depth: maximum depth of derivations in training.
+    order: of the n-gram model.
     """
 
     name: str
@@ -120,9 +121,7 @@ def draw_sentence(grammar: TrainedGrammar, rng: random.Random) -> list[int]:
 
 
 def damage_sentence(tokens: list[int], size: int, rng: random.Random) -> list[int]:
-    """Return a sentence with one word replaced, lost or doubled; long ones mostly near their end, where brackets
-    close.
-    """
+    """Return a sentence with one word replaced, removed or doubled, more often near the end, where brackets close."""
     at = max(rng.randrange(len(tokens)), rng.randrange(len(tokens)))
     changes: list[Callable[[], list[int]]] = [
         lambda: [*tokens[:at], rng.randrange(size), *tokens[at + 1 :]],
@@ -133,7 +132,7 @@ def damage_sentence(tokens: list[int], size: int, rng: random.Random) -> list[in
 
 
 def draw_training_texts(grammar: TrainedGrammar, seed: int = 0, sentences: int = 4000) -> list[list[int]]:
-    """Draw sentences of a grammar, the more of which are damaged the longer they are."""
+    """Draw sentences of a grammar; a sentence is damaged with a probability that grows with its length."""
     rng, size = random.Random(f"{seed} {grammar.name}"), len(grammar.words)
     texts: list[list[int]] = []
     while len(texts) < sentences:
@@ -150,11 +149,13 @@ def train_model(grammar: TrainedGrammar, seed: int = 0, sentences: int = 4000) -
 
 
 def list_trained_fixtures(names: list[str] | None = None) -> list[Fixture]:
-    """Return the grammars, each with its trained model and its exact law."""
+    """Build a fixture of each grammar, with a model trained on it."""
     out = []
     for grammar in TRAINED:
         if names is None or grammar.name in names:
             vocabulary = grammar.vocabulary
             constraint = constrain.compile(vocabulary=vocabulary, grammar=constrain.gbnf(grammar.to_gbnf()))
-            out.append(build_fixture(grammar.name, Counted(train_model(grammar)), constraint, grammar.most, real=False))
+            out.append(
+                build_fixture(grammar.name, CachedModel(train_model(grammar)), constraint, grammar.most, real=False)
+            )
     return out

@@ -1,6 +1,6 @@
-"""Pattern matching: expressions with look-ahead, as those of the AWRS paper's first task, and the embedded model.
+"""Pattern matching: regular expressions with lookahead, as in the first task of the AWRS paper, and the embedded model.
 
-What an expression looks ahead for must be written later, which a mask sees only when it is nearly too late.
+A lookahead constrains text that is written later, and a mask removes mass only where few choices are left.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import constrain
 from constrain import demo
 
 from ...checkpoints import BASELINE, load_checkpoint
-from ..fixtures import Counted
+from ...counted_models import CachedModel
 from .tasks import Task
 
 __all__ = ["PATTERNS", "build_pattern_tasks"]
@@ -35,6 +35,6 @@ def build_pattern_tasks(count: int, checkpoint: str = BASELINE) -> list[Task]:
     model, out = load_checkpoint(checkpoint), []
     for name, pattern in PATTERNS[:count]:
         constraint = constrain.compile(vocabulary=model.vocabulary, regex=pattern)
-        lm = Counted(model.on(demo.compose_prompt(f"Write {name}.", regex=pattern)))
+        lm = CachedModel(model.on(demo.compose_prompt(f"Write {name}.", regex=pattern)))
         out.append(Task("patterns", name, lm, constraint, 24))
     return out

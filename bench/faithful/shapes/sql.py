@@ -1,6 +1,6 @@
-"""SQL: queries that SQLite itself prepares and that find something, behind a mask that knows names but not tables.
+"""SQL: queries that SQLite prepares and that return a row; the mask allows any column with any table.
 
-The columns come before the table that must have them: the trap of text-to-SQL, in the small.
+Columns are written before the table that must have them, which is the difficulty of text-to-SQL in a small form.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sqlite3
 
 import constrain
 
-from ..fixtures import Counted
+from ...counted_models import CachedModel
 from .tasks import Task, train_ngram
 
 __all__ = ["DATABASES", "Database", "build_query_tasks"]
@@ -37,12 +37,12 @@ DATABASES: dict[str, dict[str, tuple[str, list[tuple[object, ...]]]]] = {
     },
 }  # fmt: skip
 """Tables by name: their columns, and rows."""
-STEPS = 10_000
-"""SQLite's virtual machine instructions after which a query is given up."""
+MAX_INSTRUCTIONS = 10_000
+"""Maximum number of instructions of SQLite's virtual machine for a query."""
 
 
 class Database:
-    """In memory, asked for nothing but SELECT."""
+    """A SQLite database in memory, for SELECT statements."""
 
     def __init__(self, tables: dict[str, tuple[str, list[tuple[object, ...]]]]) -> None:
         self.tables = tables
@@ -51,28 +51,31 @@ class Database:
             self.connection.execute(f'CREATE TABLE "{name}" ({columns})')
             marks = ", ".join("?" * len(rows[0]))
             self.connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', rows)
-        self.connection.set_progress_handler(lambda: 1, STEPS)
+        self.connection.set_progress_handler(lambda: 1, MAX_INSTRUCTIONS)
 
     @property
     def columns(self) -> list[str]:
+        """The names of all columns."""
         return sorted({column for columns, _ in self.tables.values() for column in columns.split(", ")})
 
-    def pattern(self) -> str:
-        """Return the pattern of the subset of SQL: any column with any table."""
+    def build_pattern(self) -> str:
+        """Return the regular expression of the subset of SQL: any column with any table."""
         column, table = f"({'|'.join(self.columns)})", f"({'|'.join(self.tables)})"
         value = r"(\d{1,2}|'[A-Za-z]{1,6}')"
         return f"SELECT {column}(, {column})? FROM {table}( WHERE {column} (=|<|>) {value})?"
 
-    def finds(self, query: bytes) -> bool:
-        """Return whether SQLite prepares and runs it, and a row comes out."""
+    def finds_row(self, query: bytes) -> bool:
+        """Return whether SQLite runs a query and it returns a row."""
         try:
             return self.connection.execute(query.decode()).fetchone() is not None
         except (sqlite3.Error, UnicodeDecodeError):
             return False
 
-    def viable(self, beginning: bytes) -> bool:
-        """Whether SQLite prepares what is there of a query once its table, and its condition's column, are named."""
-        text = beginning.decode(errors="replace")
+    def is_viable(self, prefix: bytes) -> bool:
+        """Return whether SQLite prepares the part of a query that is written, once the table (and the column of the
+        condition) is named.
+        """
+        text = prefix.decode(errors="replace")
         named = re.match(r"(SELECT .*? FROM \w+) (WHERE (\w+) )?", text)
         if named is None:
             return True
@@ -85,7 +88,7 @@ class Database:
 
 
 def draw_queries(database: Database, count: int, seed: int) -> list[str]:
-    """Right queries as one would write them: for a model to read."""
+    """Draw valid queries to train a model on."""
     chance, out = random.Random(seed), list[str]()
     while len(out) < count:
         table = chance.choice(list(database.tables))
@@ -105,12 +108,12 @@ def draw_queries(database: Database, count: int, seed: int) -> list[str]:
 
 
 def build_query_tasks(count: int) -> list[Task]:
-    """One task for each database: a model over bytes that has read 300 queries of all of them."""
+    """Build a task for each database, with a byte-level model trained on 300 queries of each."""
     made = {name: Database(tables) for name, tables in DATABASES.items()}
     read = [text for i, database in enumerate(made.values()) for text in draw_queries(database, 300, i)]
     ngram, vocabulary = train_ngram(read, order=4)
     return [
-        Task("SQL", name, Counted(ngram), constrain.compile(vocabulary=vocabulary, regex=database.pattern()),
-             64, accepts=database.finds, viable=database.viable)
+        Task("SQL", name, CachedModel(ngram), constrain.compile(vocabulary=vocabulary, regex=database.build_pattern()),
+             64, accepts=database.finds_row, viable=database.is_viable)
         for name, database in list(made.items())[:count]
     ]  # fmt: skip

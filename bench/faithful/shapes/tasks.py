@@ -1,7 +1,7 @@
-"""A task: a model, a mask, judges behind it, and what counts as right.
+"""A task: a model, a mask, validators of what the mask cannot express, and the definition of a right answer.
 
-`Guarded` is mask and judges as one constraint: a token may come if the mask allows it and no judge refuses what it
-makes. Sampling under it token by token is what the AWRS paper calls locally constrained decoding.
+`ValidatedConstraint` combines mask and validators: a token is allowed if the mask allows it and no validator rejects
+the text that results. Sampling under it token by token is what the AWRS paper calls locally constrained decoding.
 """
 
 from __future__ import annotations
@@ -22,33 +22,37 @@ from constrain.sampling.core.masked_sampling import allowed_tokens
 from constrain.sampling.success_walks import Validator
 from constrain.vocabulary.vocabulary import Vocabulary
 
-from ..fixtures import Counted
+from ...counted_models import CachedModel
 
-__all__ = ["Guarded", "Task", "allow_any_text", "train_ngram"]
+__all__ = ["Task", "ValidatedConstraint", "compile_any_text", "train_ngram"]
 
 
 @dataclass(frozen=True)
 class Task:
-    """kind: of task; mask: what may be written; accepts, viable: judges of complete texts and of beginnings behind it,
-    both cheap and sure. max_tokens counts the end token. right: a second opinion on texts of L. guess:
-    log of how likely a beginning ends well, about, for a twist."""
+    """A model, the language L of its answers, and which answers of L are right.
+
+    L holds the texts of `mask` that `accepts` accepts. accepts, viable: validators of complete texts and of prefixes,
+    see `Validator`; both are fast and deterministic. max_tokens: with the end token. is_answer: whether a text of L is
+    a right answer, judged independently of the mask; None: every text of L is. twist: estimates the logarithm of the
+    probability that a prefix is completed to a text of L.
+    """
 
     kind: str
     name: str
-    lm: Counted
+    lm: CachedModel
     mask: Constraint
     max_tokens: int
     accepts: Validator | None = None
     viable: Validator | None = None
-    right: Validator | None = None
-    guess: Callable[[bytes], float] | None = None
+    is_answer: Validator | None = None
+    twist: Callable[[bytes], float] | None = None
 
     @cached_property
-    def guarded(self) -> Constraint | Guarded:
-        """Mask and judges together."""
+    def constraint(self) -> Constraint | ValidatedConstraint:
+        """The mask with the validators, or the mask itself if there are none."""
         if self.accepts is None and self.viable is None:
             return self.mask
-        return Guarded(self.mask, self.accepts, self.viable)
+        return ValidatedConstraint(self.mask, self.accepts, self.viable)
 
     def is_in(self, text: bytes) -> bool:
         """Return whether a complete answer is in L."""
@@ -57,15 +61,15 @@ class Task:
 
     def is_right(self, text: bytes) -> bool:
         """Return whether a complete answer is right."""
-        return self.is_in(text) and (self.right is None or self.right(text))
+        return self.is_in(text) and (self.is_answer is None or self.is_answer(text))
 
-    def may_become(self, text: bytes) -> bool:
-        """Return whether a beginning may become an answer."""
-        return advance_matcher(self.mask, text) is not None and (self.viable is None or self.viable(text))
+    def is_viable(self, prefix: bytes) -> bool:
+        """Return whether neither the mask nor the validator of prefixes rejects a prefix."""
+        return advance_matcher(self.mask, prefix) is not None and (self.viable is None or self.viable(prefix))
 
 
 def advance_matcher(mask: Constraint, text: bytes) -> Matcher | None:
-    """Behind a text, None if it is refused."""
+    """Return a matcher after a text, or None if the mask rejects the text."""
     matcher = mask.matcher()
     try:
         matcher.advance_bytes(text)
@@ -74,24 +78,26 @@ def advance_matcher(mask: Constraint, text: bytes) -> Matcher | None:
     return matcher
 
 
-class Guarded:
-    """A Constraint as samplers need it, of a mask and judges. Answers are remembered by text."""
+class ValidatedConstraint:
+    """A mask and validators, with the methods of a Constraint that samplers call. Verdicts are cached by text."""
 
     def __init__(self, mask: Constraint, accepts: Validator | None, viable: Validator | None) -> None:
         self.inner, self.vocabulary = mask, mask.vocabulary
         self.accepts = lru_cache(1 << 16)(accepts or (lambda text: True))
         self.viable = lru_cache(1 << 16)(viable or (lambda text: True))
 
-    def matcher(self) -> At:
-        return At(self, self.inner.matcher(), b"")
+    def matcher(self) -> ValidatedMatcher:
+        return ValidatedMatcher(self, self.inner.matcher(), b"")
 
 
-class At:
-    """A position. `mask` asks the judges about every token that the inner mask allows: right, and slow."""
+class ValidatedMatcher:
+    """The Matcher of a ValidatedConstraint. `mask` calls the validators for every token that the mask allows: exact,
+    and slow.
+    """
 
-    def __init__(self, guarded: Guarded, inner: Matcher, text: bytes) -> None:
-        self.guarded, self.inner, self.text = guarded, inner, text
-        self.ends = guarded.vocabulary.eos_ids
+    def __init__(self, constraint: ValidatedConstraint, inner: Matcher, text: bytes) -> None:
+        self.constraint, self.inner, self.text = constraint, inner, text
+        self.ends = constraint.vocabulary.eos_ids
 
     @property
     def tokens(self) -> list[int]:
@@ -99,41 +105,44 @@ class At:
 
     @property
     def is_complete(self) -> bool:
-        return self.inner.is_complete and self.guarded.accepts(self.text)
+        return self.inner.is_complete and self.constraint.accepts(self.text)
 
-    def after(self, token: int) -> bytes:
-        return self.text + (self.guarded.vocabulary.tokens[token] or b"")
+    def append_token(self, token: int) -> bytes:
+        """Return the text with the bytes of a token appended."""
+        return self.text + (self.constraint.vocabulary.tokens[token] or b"")
 
-    def passes(self, token: int) -> bool:
-        """Return what the judges say of a token that the inner mask allows."""
-        return bool(self.guarded.accepts(self.text) if token in self.ends else self.guarded.viable(self.after(token)))
+    def is_valid(self, token: int) -> bool:
+        """Return whether the validators accept a token that the mask allows."""
+        if token in self.ends:
+            return bool(self.constraint.accepts(self.text))
+        return bool(self.constraint.viable(self.append_token(token)))
 
     def allows(self, token: int) -> bool:
-        return self.inner.allows(token) and self.passes(token)
+        return self.inner.allows(token) and self.is_valid(token)
 
     def mask(self, out: None = None) -> NDArray[np.int32]:
         words: NDArray[np.int32] = self.inner.mask().copy()
         for token in allowed_tokens(words).tolist():
-            if not self.passes(token):
+            if not self.is_valid(token):
                 words[token >> 5] &= np.int32(~np.uint32(1 << (token & 31)).view(np.int32))
         return words
 
     def advance(self, token: int) -> None:
         self.inner.advance(token)
-        self.text = self.after(token)
+        self.text = self.append_token(token)
 
-    def fork(self) -> At:
-        return At(self.guarded, self.inner.fork(), self.text)
+    def fork(self) -> ValidatedMatcher:
+        return ValidatedMatcher(self.constraint, self.inner.fork(), self.text)
 
 
 @lru_cache(maxsize=4)
-def allow_any_text(vocabulary: Vocabulary) -> Constraint:
-    """Any text at all: what a model writes without a constraint."""
+def compile_any_text(vocabulary: Vocabulary) -> Constraint:
+    """Compile the constraint that allows every text, to draw from the unconstrained model."""
     return compiled(vocabulary=vocabulary, regex=r"[\s\S]*")
 
 
 def train_ngram(texts: Iterable[str], *, order: int, contexts: int = 6000) -> tuple[NGram, Vocabulary]:
-    """A model over bytes that has read these texts: it knows how they look, and none of their rules."""
+    """Train a byte-level n-gram model on texts: it learns their local form, and none of their rules."""
     vocabulary = Vocabulary.bytes()
     read = [list(text.encode()) for text in texts]
     return NGram.of_texts(

@@ -1,6 +1,6 @@
-"""A small transformer that is trained on the spot on sentences of a grammar, so that it has mass there.
+"""Small transformers that are trained on sentences of a grammar, so that they put mass on its texts.
 
-The sentences, and the noise in them, are those that the n-gram models of `gad_grammars` learn from.
+The sentences, with their noise, are those that the n-gram models of `gad_grammars` are trained on.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from .gad_grammars import TrainedGrammar, draw_training_texts
 __all__ = ["Training", "train_transformer"]
 
 IGNORED = -100
-"""Label of positions that count for nothing, as torch has it."""
+"""Label of positions that are left out of the loss (torch's `ignore_index`)."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """loss: mean nats per token of the last and of the first tenth of the steps; seconds, cpu: of the training."""
+    """Figures of a training. first_loss, last_loss: mean nats per token of the first and the last tenth of the steps.
+    seconds, cpu: wall and CPU time.
+    """
 
     parameters: int
     steps: int
@@ -51,7 +53,7 @@ def train_transformer(
         tokens[row, 1 : len(text) + 1] = torch.tensor(text, dtype=torch.long)
         labels[row, : len(text) + 2] = tokens[row, : len(text) + 2]
     torch.manual_seed(seed)
-    torch.set_num_threads(1)  # more threads only wait for each other, at this size
+    torch.set_num_threads(1)  # at this size more threads only wait for each other
     model: Any = GPT2LMHeadModel(
         GPT2Config(
             vocab_size=end + 1, n_positions=length + 1, n_embd=64, n_layer=2, n_head=4, bos_token_id=end,
