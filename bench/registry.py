@@ -186,7 +186,7 @@ BENCHES: dict[str, Bench] = {
         "µs per particle and token outside the model; checks, rows, calls and acceptance of an answer",
     ),
     "hostile": Bench(
-        "Does anything that a stranger sends end the process, run on, outgrow its budget, or give a wrong answer?",
+        "Does any input of a stranger crash the process, run without end, exceed its memory, or give a wrong answer?",
         "a verdict for each engine: answered, refused (a typed error), error, hang, memory, crash, wrong; s of CPU",
     ),
     "serve": Bench(

@@ -1,1 +1,1 @@
-"""Grammars measured: do we accept what Lark accepts, and how fast are the masks beside the peers? See `__main__`."""
+"""Grammars: do we accept what Lark accepts, and how fast are the masks beside the peers? See `__main__`."""

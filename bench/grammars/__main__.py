@@ -1,12 +1,12 @@
-"""Are our grammars Lark's, and how fast are their masks? Part one: agreement.
+"""Do our grammars accept what Lark accepts, and how fast are their masks?
 
     python -m bench grammars --what agreement
     python -m bench grammars --what speed
 
 agreement: Lark's own parser (LALR, contextual lexer, PythonIndenter for Python) is the oracle. Every text that it
-accepts is taken token by token under Llama 3's 128,256 tokens: each token must be in the mask, and the end allowed at
-the end. Then, for random edits of one byte, each by itself, both must say the same. Texts: the files of the standard
-library for Python (python-lark: the grammar in the lark package; python: ours), made sentences for the others.
+accepts is matched token by token under Llama 3's 128,256 tokens: each token must be in the mask, and an end token at
+the end. Then both must agree on random edits of one byte each. Texts: the files of the standard library for Python
+(python-lark: the grammar in the lark package; python: ours), random sentences for the others.
 
 speed: from the text of a grammar to its first mask, in new processes and again, and µs of mask and advance over a
 corpus, beside the peers that can express the grammar. Saved as JSON in bench/results/.
@@ -42,7 +42,7 @@ ENGINES = ("constrain", "llguidance", "xgrammar", "syncode")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one part; 0, or 1 if there was any disagreement."""
+    """Run one part. Return the exit code: 1 if there was any disagreement."""
     options = read_options(arguments)
     console = Console()
     for name in options.languages:
@@ -74,21 +74,23 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--languages", type=split_names(LANGUAGES), default=list(LANGUAGES), metavar="A,B", help=", ".join(LANGUAGES)
     )
-    parser.add_argument("--files", type=int, help="so many files of the standard library, drawn with --seed (all)")
-    parser.add_argument("--tests", action="store_true", help="the library's own tests too")
-    parser.add_argument("--sentences", type=int, default=300, help="made sentences of each other language")
+    parser.add_argument(
+        "--files", type=int, help="number of files of the standard library, drawn with --seed (default: all)"
+    )
+    parser.add_argument("--tests", action="store_true", help="with the tests of the standard library")
+    parser.add_argument("--sentences", type=int, default=300, help="random sentences of each other language")
     parser.add_argument("--edits", type=int, default=1000, help="edits of each text")
-    parser.add_argument("--tokens", type=int, default=20_000, help="of each corpus that speed is measured on")
+    parser.add_argument("--tokens", type=int, default=20_000, help="tokens of each corpus for speed")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds of a round over a corpus")
     parser.add_argument("--patience", type=float, default=120.0, help="seconds to wait for a first mask")
     parser.add_argument("--syncode", type=Path, help="a Python in which syncode is installed")
-    parser.add_argument("--syncode-store", type=Path, help="its mask stores are kept here; else each is made anew")
+    parser.add_argument("--syncode-store", type=Path, help="folder of its mask stores (default: new ones each time)")
     parser.add_argument("--syncode-seconds", type=float, default=900.0, help="limit of its first mask and corpus")
     return parser.parse_args(arguments)
 
 
 def choose_texts(language: Language, options: argparse.Namespace) -> list[Text]:
-    """Return the texts of a language, in random order: a run that is cut short has seen some of everything."""
+    """Return the texts of a language in random order, so that a run that ends early has seen all kinds."""
     if language.made:
         return list(draw_sentences(language.name, options.sentences, options.seed))
     texts = list(list_library_files(options.tests))
@@ -97,7 +99,7 @@ def choose_texts(language: Language, options: argparse.Namespace) -> list[Text]:
 
 
 def compare_language(language: Language, options: argparse.Namespace, console: Console) -> dict[str, Any]:
-    """One language through both, as a row."""
+    """Compare Lark and us on one language. Return the row."""
     began = time.monotonic()
     encoding = Llama3(options.vocabulary)
     vocabulary = Vocabulary.from_tiktoken(options.vocabulary, special=SPECIAL, eos_ids=ENDS, size=SIZE)
@@ -106,7 +108,7 @@ def compare_language(language: Language, options: argparse.Namespace, console: C
     texts = choose_texts(language, options)
     agreement.compare_text(
         min(texts, key=lambda text: len(text.content)), oracle, made, encoding, 10, options.seed
-    )  # kernels
+    )  # loads kernels
     found = []
     for one in agreement.compare_texts(
         texts, oracle, made, encoding, options.edits, options.seed, options.seconds, options.jobs
@@ -139,7 +141,7 @@ def compare_language(language: Language, options: argparse.Namespace, console: C
 
 
 def print_agreement(rows: dict[str, dict[str, Any]], console: Console) -> None:
-    """The table, and what is left over."""
+    """Print the table, and verdicts and times by language."""
     columns = ("texts", "reached", "tokens", "edits", "edits that both accept", "texts that differ",
                "edits that differ", "edits read whole", "mistakes of the benchmark")  # fmt: skip
     table = build_table("Lark and we, the same verdict?", ["language"], (*columns, "agreement"))

@@ -1,7 +1,8 @@
-"""One language: each of its texts, and random edits of it, through Lark and through us; what they disagree on.
+"""Compare Lark's and our verdicts on the texts of a language and on random edits of them.
 
-A disagreement counts after both have read the whole edited text from its beginning; if the notes along the text led to
-another verdict, that is counted apart as a mistake of this benchmark. One edit in CHECKED is read whole in any case.
+A disagreement is confirmed by parsing the whole edited text with both. If a verdict from stored states differs from
+that of the whole text, it is counted as a mistake of this benchmark. One edit in CHECKED is parsed as a whole in any
+case.
 """
 
 from __future__ import annotations
@@ -19,29 +20,31 @@ from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.engine.constraint import Constraint
 from constrain.frontends.lark import to_grammar
 from constrain.vocabulary.vocabulary import Vocabulary
+from tests.text_acceptance import accepts_text
 
 from ..corpus import Llama3
 from ..workers import fork_child, reap_child
-from . import ours
+from . import our_verdicts
 from .edits import draw_edit
 from .languages import Language, Text
 from .oracle import Oracle
 
-__all__ = ["Found", "compare_text", "compile_language", "compare_texts"]
+__all__ = ["Comparison", "compare_text", "compile_language", "compare_texts"]
 
 CHECKED = 500
-"""One edit in so many is read whole by both."""
+"""One edit in so many is parsed as a whole by both."""
 EXAMPLES = 5
-"""Disagreements of a text that are told; all are counted."""
+"""Maximum number of disagreements of a text that are reported; all are counted."""
 
 
 @dataclass(slots=True)
-class Found:
-    """What became of one text.
+class Comparison:
+    """The outcome of one text.
 
-    verdict: "accepted" (by both), "refused" (by both), "not UTF-8", or "differ". tokens: taken one by one. edits:
-    tried; kept: of them, those after which both accept. differences: edits on which the two differ. mistakes: verdicts
-    of this benchmark that a whole reading did not confirm; checked: whole readings beyond the differences.
+    verdict: "accepted" (by both), "refused" (by both), "not UTF-8", or "differ". tokens: those that were matched.
+    edits: tried. kept: edits after which both accept. differences: edits on which the two differ. mistakes: verdicts
+    from stored states that parsing the whole text did not confirm. checked: edits on which both agreed and that were
+    parsed as a whole.
     """
 
     name: str
@@ -58,23 +61,24 @@ class Found:
 
 
 def compile_language(language: Language, vocabulary: Vocabulary) -> Constraint:
-    """Our constraint for a language."""
+    """Compile a language."""
     grammar = to_grammar(language.text, start=language.start, lexer=language.lexer)  # type: ignore[arg-type]
     return compile_grammar(grammar, vocabulary)
 
 
-def compare_text(text: Text, oracle: Oracle, made: Constraint, encoding: Llama3, edits: int, seed: int) -> Found:
-    """One text and its edits through both."""
+def compare_text(text: Text, oracle: Oracle, made: Constraint, encoding: Llama3, edits: int, seed: int) -> Comparison:
+    """Compare the verdicts on one text and its edits."""
     began = time.perf_counter()
-    found = Found(text.name, len(text.content))
-    _compare(found, text, oracle, made, encoding, edits, random.Random(f"{seed} {text.name}"))
+    found = Comparison(text.name, len(text.content))
+    _fill_comparison(found, text, oracle, made, encoding, edits, random.Random(f"{seed} {text.name}"))
     found.seconds = time.perf_counter() - began
     return found
 
 
-def _compare(
-    found: Found, text: Text, oracle: Oracle, made: Constraint, encoding: Llama3, edits: int, rng: random.Random
+def _fill_comparison(
+    found: Comparison, text: Text, oracle: Oracle, made: Constraint, encoding: Llama3, edits: int, rng: random.Random
 ) -> None:
+    """Judge a text and its edits with both, and count what differs."""
     try:
         content = text.content.decode()
     except UnicodeDecodeError:
@@ -82,25 +86,25 @@ def _compare(
         return
     wanted = oracle.accepts(text.content)
     if not wanted:
-        found.verdict = "differ" if ours.accepts_text(made, text.content) else "refused"
+        found.verdict = "differ" if accepts_text(made, text.content) else "refused"
         if found.verdict == "differ":
             found.examples.append({"what": "the file", "lark": False, "ours": True})
         return
     tokens = encoding.encode(content)
-    walked = ours.walk_text(made, tokens)
+    walked = our_verdicts.walk_text(made, tokens)
     found.tokens = len(tokens) if walked.refused is None else walked.refused
     if walked.refused is not None or not walked.complete:
         found.verdict = "differ"
-        found.examples.append(_stopped(text, tokens, walked, encoding, ours.accepts_text(made, text.content)))
+        found.examples.append(_describe_refusal(text, tokens, walked, encoding, accepts_text(made, text.content)))
         return
-    trace, marks = oracle.trace(text.content), ours.Marks(made, text.content)
+    trace, checkpoints = oracle.trace(text.content), our_verdicts.Checkpoints(made, text.content)
     for number in range(edits):
         edit = draw_edit(text.content, rng)
-        lark, own = trace.accepts(edit), marks.accepts(edit)
+        lark, own = trace.accepts(edit), checkpoints.accepts(edit)
         found.edits += 1
         if lark != own or number % CHECKED == 0:
-            edited = edit.of(text.content)
-            whole = oracle.accepts(edited), ours.accepts_text(made, edited)
+            edited = edit.apply(text.content)
+            whole = oracle.accepts(edited), accepts_text(made, edited)
             found.checked += lark == own
             found.mistakes += whole != (lark, own)
             if whole != (lark, own) or whole[0] != whole[1]:
@@ -109,7 +113,7 @@ def _compare(
                     around = slice(max(0, edit.start - 60), edit.start + 60)
                     found.examples.append(
                         {
-                            "what": f"byte {edit.start}: {edit.removed} removed, {edit.put!r} put",
+                            "what": f"byte {edit.start}: {edit.removed} removed, {edit.inserted!r} inserted",
                             "around": repr(edited[around]),
                             "lark": whole[0],
                             "ours": whole[1],
@@ -119,8 +123,10 @@ def _compare(
         found.kept += lark and own
 
 
-def _stopped(text: Text, tokens: list[int], walked: ours.Walk, encoding: Llama3, by_bytes: bool) -> dict[str, Any]:
-    """Where a text that Lark accepts was left."""
+def _describe_refusal(
+    text: Text, tokens: list[int], walked: our_verdicts.Walk, encoding: Llama3, by_bytes: bool
+) -> dict[str, Any]:
+    """Return an example: where we refuse a text that Lark accepts."""
     if walked.refused is None:
         return {"what": "the end", "lark": True, "ours": by_bytes}
     before = encoding.decode(tokens[max(0, walked.refused - 20) : walked.refused])
@@ -136,17 +142,17 @@ def _stopped(text: Text, tokens: list[int], walked: ours.Walk, encoding: Llama3,
 def compare_texts(
     texts: Sequence[Text], oracle: Oracle, made: Constraint, encoding: Llama3, edits: int, seed: int, seconds: float,
     processes: int,
-) -> Iterator[Found]:  # fmt: skip
+) -> Iterator[Comparison]:  # fmt: skip
     """Compare all texts in several processes until the time is up; texts that are not reached are not yielded."""
     end = time.monotonic() + seconds
     work = partial(compare_text, oracle=oracle, made=made, encoding=encoding, edits=edits, seed=seed)
-    encoding.encode("")  # read once, here
+    encoding.encode("")  # loads the vocabulary once, before processes are forked
     shares = [list(texts[first::processes]) for first in range(processes)]
     open_pipes: dict[Connection, tuple[int, list[Text]]] = {}
 
     def start(share: list[Text]) -> None:
         if share and time.monotonic() < end:
-            pid, pipe = fork_child(partial(_worker, work, share, end))
+            pid, pipe = fork_child(partial(_compare_share, work, share, end))
             open_pipes[pipe] = pid, share
 
     for share in shares:
@@ -161,15 +167,17 @@ def compare_texts(
                 pipe.close()
                 status = reap_child(pid, kill=False)
                 if status and share:
-                    yield Found(share[0].name, len(share[0].content), f"crash, {os.waitstatus_to_exitcode(status)}")
+                    yield Comparison(
+                        share[0].name, len(share[0].content), f"crash, {os.waitstatus_to_exitcode(status)}"
+                    )
                     start(share[1:])
                 continue
             share.pop(0)
             yield found
 
 
-def _worker(work: Any, share: list[Text], end: float, out: Connection) -> None:
-    """One process: a finding for every text of its share."""
+def _compare_share(work: Any, share: list[Text], end: float, out: Connection) -> None:
+    """Send the outcome of every text of a share, until the time is up."""
     for text in list(share):
         if time.monotonic() > end:
             return

@@ -1,7 +1,7 @@
-"""The languages that are measured: a grammar, how Lark reads it, and texts.
+"""The languages that are measured: a grammar, the options of Lark for it, and texts.
 
-Python's texts are the files of the standard library; those of the others are made: sentences drawn from the grammar's
-own rules (`tests/sentence_factory.py`), which Lark accepts.
+Texts of Python are the files of the standard library; texts of the others are random sentences of the grammar that Lark
+accepts (`tests/sentence_factory.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["LANGUAGES", "Language", "Text", "list_library_files", "list_missing"
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A grammar as Lark reads it. made: its texts are drawn from it, else they are Python's standard library."""
+    """A grammar with the options of Lark. made: whether its texts are drawn from it, not Python's standard library."""
 
     name: str
     text: str
@@ -31,14 +31,14 @@ class Language:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text and what it is called."""
+    """A text and its name."""
 
     name: str
     content: bytes
 
 
 LANGUAGES = ("python-lark", "python", "json", "sql", "arithmetic", "c", "java", "go")
-"""python-lark: the grammar in the lark package. WRITTEN: those beside this file. The others are those of
+"""python-lark: the grammar in the lark package. WRITTEN: grammars in the folder `written`. The others are those of
 `constrain/grammars`."""
 WRITTEN = ("java", "go")
 PUBLISHED = ("python", "java", "go", "sql", "json")
@@ -47,13 +47,13 @@ speed`` prints its measures of them in a table of their own."""
 
 
 def list_missing() -> list[str]:
-    """Those whose grammar is not there."""
+    """Return the names of LANGUAGES that have no grammar yet."""
     known = {"python-lark", *WRITTEN, *grammars.names()}
     return [name for name in LANGUAGES if name not in known]
 
 
 def load_language(name: str) -> Language:
-    """By its name. Raises KeyError, ConstrainError."""
+    """Return the language of a name. Raises KeyError, ConstrainError."""
     if name not in LANGUAGES:
         raise KeyError(name)
     if name == "python-lark":
@@ -66,7 +66,7 @@ def load_language(name: str) -> Language:
 
 
 def read_grammar(name: str) -> grammars.Ready:
-    """Return a grammar of the library, or one of those beside this file."""
+    """Return a grammar of the library, or one of WRITTEN."""
     if name not in WRITTEN:
         return grammars.read(name)
     text = Path(__file__).with_name("written").joinpath(f"{name}.lark").read_text("utf-8")
@@ -74,7 +74,7 @@ def read_grammar(name: str) -> grammars.Ready:
 
 
 def list_library_files(tests: bool) -> Iterator[Text]:
-    """Yield every file of the standard library of this Python, tests (folders test, tests, idle_test) only if asked."""
+    """Yield the files of the standard library of this Python. tests: with the folders test, tests and idle_test."""
     root = Path(sysconfig.get_path("stdlib"))
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root)
@@ -84,7 +84,7 @@ def list_library_files(tests: bool) -> Iterator[Text]:
 
 
 def draw_sentences(name: str, count: int, seed: int) -> Iterator[Text]:
-    """Sentences of a grammar of the library: the longest quarter of those drawn."""
+    """Draw four times as many sentences of a grammar, and yield the longest quarter."""
     import lark.lexer
 
     from tests.sentence_factory import Maker

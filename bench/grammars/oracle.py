@@ -1,8 +1,8 @@
-"""Lark's verdict on a text, and on many edits of it without reading all of it again.
+"""Lark's verdict on a text, and on many edits of it without parsing the whole text each time.
 
-Before each lexeme of a text the place, the parser's stack and the Indenter's levels are noted. After an edit Lark goes
-on from the last note that the edit cannot have changed, and stops where place and state are those of the unedited text
-again: from there on its verdict is known. Lexer, Indenter and table are Lark's own, driven as Lark drives them.
+The position, the parser's stack and the levels of the Indenter are stored before each token of a text. An edited text
+is parsed from the last of these states that does not depend on the edit, until position and state equal those of the
+unedited text: the verdict on the rest is known. Lexer, Indenter and parse table are Lark's own.
 """
 
 from __future__ import annotations
@@ -24,11 +24,15 @@ from .edits import Edit
 __all__ = ["REFUSALS", "Oracle", "Trace", "build_parser_of"]
 
 REFUSALS = (LarkError, AssertionError, IndexError)
-"""Lark's own errors, and the two other ways in which its Indenter refuses."""
+"""Lark's own errors, and the two other exceptions of its Indenter."""
 
 
 def build_parser_of(text: str, start: str, lexer: str, indented: bool) -> Lark:
-    """Lark's parser. Where interegular is installed Lark looks for terminals that collide: minutes, and no verdict."""
+    """Build Lark's parser of a grammar.
+
+    Without the check for colliding terminals that Lark runs if interegular is installed: it takes minutes and does not
+    change verdicts.
+    """
     found, lark.lexer.has_interegular = lark.lexer.has_interegular, False
     try:
         indenter = PythonIndenter() if indented else None
@@ -46,7 +50,7 @@ class Oracle:
         self.indented = indented
 
     def accepts(self, text: bytes) -> bool:
-        """Return whether Lark parses the text; one that is not UTF-8 is no text."""
+        """Return whether Lark parses the text; False if it is not UTF-8."""
         try:
             self.lark.parse(text.decode())
         except (UnicodeDecodeError, *REFUSALS):
@@ -54,13 +58,13 @@ class Oracle:
         return True
 
     def trace(self, text: bytes) -> Trace:
-        """Return a trace of a text that Lark accepts, which judges edits of it."""
+        """Return a trace of an accepted text, which judges edits of it."""
         return Trace(self, text)
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """Where Lark was before a lexeme: the character, the parser's stack, the open blocks, the open brackets."""
+class LarkState:
+    """The state of Lark before a token: position in characters, stack of the parser, open blocks, open brackets."""
 
     position: int
     stack: tuple[Any, ...]
@@ -68,12 +72,12 @@ class Note:
     brackets: int
 
 
-class _Known(Exception):
-    """Place and state are those of the unedited text."""
+class _Converged(Exception):
+    """Position and state equal those of the unedited text."""
 
 
 class Trace:
-    """Notes on a text that Lark accepts."""
+    """The states of Lark along an accepted text, to judge edits of it."""
 
     def __init__(self, oracle: Oracle, text: bytes) -> None:
         self.text = text
@@ -82,67 +86,72 @@ class Trace:
         self.indented = oracle.indented
         self.lexer = frontend.lexer.lexer if self.indented else frontend.lexer
         self.table = ParseConf(frontend.parser._parse_table, {}, oracle.start)  # no callbacks: no tree is built
-        self.notes: list[Note] = []
+        self.states: list[LarkState] = []
         self._run(self.characters, None, 0)
-        self.positions = [note.position for note in self.notes]
-        self.known = dict(zip(self.positions, self.notes))
+        self.positions = [state.position for state in self.states]
+        self.known = dict(zip(self.positions, self.states))
 
     def accepts(self, edit: Edit) -> bool:
         """Return whether Lark accepts the text with this edit."""
         try:
-            edited = edit.of(self.text).decode()
+            edited = edit.apply(self.text).decode()
         except UnicodeDecodeError:
             return False
         shift = len(edited) - len(self.characters)
         first = len(self.text[: edit.start].decode(errors="ignore"))
         try:
-            self._run(edited, self._note_before(first), first + 4, shift)
-        except _Known:
+            self._run(edited, self._find_state_before(first), first + 4, shift)
+        except _Converged:
             return True
         except REFUSALS:
             return False
         return True
 
-    def _note_before(self, position: int) -> Note:
-        """The last note all of whose lexemes end before the line above: Python's patterns that look at more of a text
-        than they match (a string without its end) do so within a line, or from quotes that match in this text. Of other
-        languages nothing of the kind is known: the first note."""
-        if not self.indented:
-            return self.notes[0]
-        line = self.characters.rfind("\n", 0, max(0, self.characters.rfind("\n", 0, position)))
-        return self.notes[max(0, bisect_right(self.positions, line) - 2)] if line > 0 else self.notes[0]
+    def _find_state_before(self, position: int) -> LarkState:
+        """Return the last state that does not depend on the text from `position` on.
 
-    def _run(self, text: str, note: Note | None, known_from: int, shift: int | None = None) -> None:
-        """Parse from a note to the end; raises what Lark raises. shift: how much longer than the unedited text."""
+        For Python: the last state whose tokens all end before the previous line. Patterns of Python that read more than
+        they match (of an unterminated string) do so within a line, or from quotes that match in this text. Nothing of
+        the kind is known of other languages: the first state.
+        """
+        if not self.indented:
+            return self.states[0]
+        line = self.characters.rfind("\n", 0, max(0, self.characters.rfind("\n", 0, position)))
+        return self.states[max(0, bisect_right(self.positions, line) - 2)] if line > 0 else self.states[0]
+
+    def _run(self, text: str, origin: LarkState | None, known_from: int, shift: int | None = None) -> None:
+        """Parse from a state to the end. Raises what Lark raises. shift: number of characters added by the edit."""
         line = LineCounter("\n")
-        line.char_pos = note.position if note else 0
+        line.char_pos = origin.position if origin else 0
         lexing = LexerState(TextSlice.cast_from(text), line)
-        stack = list(note.stack) if note else [self.table.start_state]
+        stack = list(origin.stack) if origin else [self.table.start_state]
         state = ParserState(self.table, None, stack, [None] * (len(stack) - 1))  # type: ignore[arg-type]
         indenter = PythonIndenter()
-        if note:
-            indenter.indent_level, indenter.paren_level = list(note.levels), note.brackets
+        if origin:
+            indenter.indent_level, indenter.paren_level = list(origin.levels), origin.brackets
 
-        def here() -> Note:
-            return Note(line.char_pos, tuple(state.state_stack), tuple(indenter.indent_level), indenter.paren_level)
+        def copy_state() -> LarkState:
+            return LarkState(
+                line.char_pos, tuple(state.state_stack), tuple(indenter.indent_level), indenter.paren_level
+            )
 
-        def lexemes() -> Iterator[Token]:
-            """Lark's, with a stop before each: the lexeme before has been taken by then."""
+        def lex_tokens() -> Iterator[Token]:
+            """Yield Lark's tokens; store or compare the state before each, after the previous one was parsed."""
             found = self.lexer.lex(lexing, state)
             while True:
                 if shift is None:
-                    self.notes.append(here())
+                    self.states.append(copy_state())
                 elif line.char_pos >= known_from:
                     was = self.known.get(line.char_pos - shift)
                     if was is not None and len(was.stack) == len(state.state_stack):
-                        now = here()
+                        now = copy_state()
                         if (was.stack, was.levels, was.brackets) == (now.stack, now.levels, now.brackets):
-                            raise _Known
-                lexeme = next(found, None)
-                if lexeme is None:
+                            raise _Converged
+                token = next(found, None)
+                if token is None:
                     return
-                yield lexeme
+                yield token
 
-        for token in indenter._process(lexemes()) if self.indented else lexemes():
+        for token in indenter._process(lex_tokens()) if self.indented else lex_tokens():
             state.feed_token(token)
         state.feed_token(Token("$END", "", 0, 1, 1), True)

@@ -1,15 +1,14 @@
-"""How long from a grammar's text to its first mask, and how long a mask and an advance, beside the peers?
+"""How long from the text of a grammar to its first mask, and how long a mask and an advance, beside the peers?
 
-Each engine has a process of its own, that prepares what is paid once: vocabulary, kernels, imports, by a small grammar.
+Each engine has a process of its own, in which vocabulary, kernels and imports are prepared with a small grammar.
     cold    from the text to the first mask, each time in a new process forked from that one; the median
-    kept    the same, where a process before has kept the finished parser on disk (ours only)
+    kept    the same, if an earlier process has written the compiled parser to disk (ours only)
     again   the same, a second time in one process
     first   mask and advance over all texts of a corpus, token by token, in a new process
     second  the same texts once more
-A text with a true token that the mask does not hold is `lost`: the engine's grammar is another language. A round that
-takes longer than --limit stops where it is. Peers read grammars written by hand for them (`peers`), made to accept the
-corpora, not to be the same language. Only rows of one run may be compared; on a busy machine --clock cpu measures what
-a process computes.
+A text whose next token is not in the mask is `lost`: the engine's grammar is another language. A round that takes
+longer than --limit is stopped. Peers use grammars written by hand for them (`peers`), which accept the corpora and need
+not be the same language. Only rows of one run may be compared; on a busy machine use --clock cpu.
 """
 
 from __future__ import annotations
@@ -50,13 +49,13 @@ SMALL = Language(
     False,
     True,
 )
-"""Read once, uncounted: imports and kernels are not a grammar's cost."""
+"""Compiled once before anything is measured: imports and kernels are not part of the cost of a grammar."""
 SYNCODE = {"python-lark": "python", "json": "json", "sql": "sql", "c": "c"}
-"""Its own grammar of each language, that differ from ours: JSON without escapes, SQL of another dialect."""
+"""syncode's own grammar for each language. They differ from ours: JSON without escapes, another dialect of SQL."""
 
 
-class Ours(Constrain):
-    """constrain. folder: where finished parsers are kept, None: nowhere."""
+class ConstrainLark(Constrain):
+    """constrain, from a Lark grammar. folder: of compiled parsers on disk, or None."""
 
     folder: Path | None = None
 
@@ -73,7 +72,7 @@ class Ours(Constrain):
 
 
 class LlguidanceLark(Llguidance):
-    """llguidance, from its dialect of Lark."""
+    """llguidance, from a grammar in its dialect of Lark."""
 
     def prepare(self, language: Language) -> None:
         self.text = peer_grammar(language, "lark")
@@ -86,7 +85,7 @@ class LlguidanceLark(Llguidance):
 
 
 class XgrammarEbnf(Xgrammar):
-    """XGrammar, from its EBNF."""
+    """XGrammar, from a grammar in its EBNF."""
 
     def prepare(self, language: Language) -> None:
         self.text = peer_grammar(language, "ebnf")
@@ -97,14 +96,14 @@ class XgrammarEbnf(Xgrammar):
 
 
 ENGINES: dict[str, Callable[[Llama3], Any]] = {
-    "constrain": Ours,
+    "constrain": ConstrainLark,
     "llguidance": LlguidanceLark,
     "xgrammar": XgrammarEbnf,
 }
 
 
 def measure_all(options: argparse.Namespace, console: Console) -> list[dict[str, Any]]:
-    """Take all engines in turn over all languages; the rows, printed as they come and as tables."""
+    """Measure each engine on all languages. Print and return the rows."""
     encoding = Llama3(options.vocabulary)
     corpora = {name: load_corpus(name, encoding, options) for name in options.languages}
     rows = []
@@ -117,10 +116,10 @@ def measure_all(options: argparse.Namespace, console: Console) -> list[dict[str,
 
 
 def load_corpus(name: str, encoding: Llama3, options: argparse.Namespace) -> list[list[int]]:
-    """Texts as tokens, --tokens of them or a few more.
+    """Return texts as tokens, about --tokens in all.
 
-    Python: files of the standard library that Lark parses. JSON: instances of MaskBench, where there are. The others:
-    --sentences made sentences, fewer tokens perhaps.
+    Python: files of the standard library that Lark parses. JSON: instances of MaskBench if its file exists. Others:
+    --sentences random sentences, which may have fewer tokens.
     """
     from .oracle import Oracle
 
@@ -162,7 +161,7 @@ def host_engine(
     engine = ENGINES[name](encoding)
     clock = CLOCKS[options.clock]
     engine.prepare(SMALL)
-    first_mask(engine, clock)
+    time_first_mask(engine, clock)
     walk_corpus(engine, [encoding.encode("(if a b) c")], clock, 9.0)
     gc.collect()
     gc.freeze()
@@ -173,7 +172,7 @@ def host_engine(
 def measure_language(
     engine: Any, row: dict[str, Any], texts: list[list[int]], clock: Callable[[], int], options: argparse.Namespace
 ) -> dict[str, Any]:
-    """The row with all that is measured of one engine and one language."""
+    """Return the row with the figures of one engine on one language."""
     try:
         engine.prepare(load_language(row["language"]))
     except Inexpressible as why:
@@ -185,7 +184,7 @@ def measure_language(
         once,
         *(run_with_patience(partial(time_cold_mask, engine, clock)) for _ in range(options.repeat - 1)),
     ]
-    if isinstance(engine, Ours):
+    if isinstance(engine, ConstrainLark):
         with tempfile.TemporaryDirectory() as folder:
             engine.folder = Path(folder)
             row["kept ms"] = [
@@ -199,7 +198,9 @@ def measure_language(
 
 
 def run_with_patience(work: Callable[[], Any], patience: float | None = None) -> Any:
-    """What `work` returns, in a process of its own; its fate as text if it dies or takes longer than `patience` (s)."""
+    """Run `work` in a process of its own. Return its result, or text if it dies or takes longer than
+    `patience` seconds.
+    """
     pid, pipe = fork_child(lambda out: out.send(work()))
     late = patience is not None and not pipe.poll(patience)
     try:
@@ -211,7 +212,7 @@ def run_with_patience(work: Callable[[], Any], patience: float | None = None) ->
         reap_child(pid, kill=late)
 
 
-def first_mask(engine: Any, clock: Callable[[], int]) -> float:
+def time_first_mask(engine: Any, clock: Callable[[], int]) -> float:
     """Return ms from the text of a grammar to its first mask."""
     begin = clock()
     engine.compile()
@@ -223,20 +224,20 @@ def first_mask(engine: Any, clock: Callable[[], int]) -> float:
 def time_cold_mask(engine: Any, clock: Callable[[], int]) -> float | str:
     """Return ms to the first mask, or the error as text."""
     try:
-        return first_mask(engine, clock)
+        return time_first_mask(engine, clock)
     except Exception as error:
         return f"{type(error).__name__}: {str(error)[:300]}"
 
 
 def run_rounds(engine: Any, texts: list[list[int]], clock: Callable[[], int], limit: float) -> dict[str, Any]:
-    """Two rounds over a corpus, and another first mask at the end."""
-    first_mask(engine, clock)
+    """Measure two rounds over a corpus, and the first mask again."""
+    time_first_mask(engine, clock)
     rounds = {label: walk_corpus(engine, texts, clock, limit) for label in ("first", "second")}
-    return {**rounds, "again ms": [first_mask(engine, clock) for _ in range(3)]}
+    return {**rounds, "again ms": [time_first_mask(engine, clock) for _ in range(3)]}
 
 
 def walk_corpus(engine: Any, texts: list[list[int]], clock: Callable[[], int], limit: float) -> dict[str, Any]:
-    """One round: µs of every mask and every advance."""
+    """Measure one round: µs of every mask and every advance."""
     masks, advances, lost, done = array("q"), array("q"), [], 0
     end = time.monotonic() + limit
     for index, tokens in enumerate(texts):
@@ -277,7 +278,7 @@ def summarise_times(nanoseconds: Any) -> dict[str, float]:
 def measure_syncode(
     name: str, corpora: dict[str, list[list[int]]], encoding: Llama3, options: argparse.Namespace
 ) -> list[dict[str, Any]]:
-    """syncode, once per language, in the Python of --syncode."""
+    """Measure syncode once for each language, with the interpreter of --syncode."""
     rows: list[dict[str, Any]] = []
     for label, texts in corpora.items():
         row: dict[str, Any] = {"engine": name, "language": label}
@@ -329,7 +330,7 @@ def measure_syncode(
 
 
 def shorten_row(row: dict[str, Any]) -> dict[str, Any]:
-    """A row without what is long, for the log."""
+    """Return a row without its long values, for the log."""
     short = {key: value for key, value in row.items() if key not in ("first", "second")}
     for label in ("first", "second"):
         if found := row.get(label):
@@ -338,7 +339,7 @@ def shorten_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def print_speed(rows: list[dict[str, Any]], console: Console) -> None:
-    """Two tables: first masks, and steps."""
+    """Print a table of first masks and one of steps."""
     firsts = ("cold", "kept on disk", "again")
     table = build_table("ms to the first mask, medians", ("language", "engine"), firsts)
     rows = sorted(rows, key=lambda row: row["language"])
@@ -372,8 +373,8 @@ def print_speed(rows: list[dict[str, Any]], console: Console) -> None:
 
 def build_published_measures(rows: list[dict[str, Any]]) -> Any:
     """Return the measures of Park et al. 2025 (GreatGramma) on its languages: offline, from the text of a grammar to
-    its first mask in a new process with nothing kept on disk; online, the mean time of mask and advance per token in
-    the first round, and quantiles of the masks.
+    its first mask in a new process with no compiled parser on disk; online, the mean time of mask and advance per token
+    in the first round, and quantiles of the masks.
     """
     columns = ("offline ms", "online µs, mean", "p50", "p99", "max", "tokens")
     table = build_table("As Park et al. 2025 measure: offline, and online per token", ("language", "engine"), columns)

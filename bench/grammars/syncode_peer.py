@@ -1,11 +1,11 @@
-"""syncode, in a Python of its own (its dependencies are not ours): JSON in, JSON out.
+"""Measure syncode in an interpreter of its own, as its dependencies conflict with ours: JSON in, JSON out.
 
     PYTHON -m bench.grammars.syncode_peer < job.json > answer.json
 
 job: {"vocabulary": ranks file, "grammar": one of syncode's own names, "texts": [[token, ...], ...], "seconds": limit of
 the corpus, "again": whether a mask store on disk may be used}. answer: {"first": ms from the grammar to the first mask,
-"masks": [µs, ...], "lost": texts with a true token that it refuses, "texts": those begun}. A mask is one call of its
-logits processor over 128,256 scores: syncode has no other road, and what `advance` would do happens there.
+"masks": [µs, ...], "lost": texts with a token that it refuses, "texts": number of texts begun}. A mask is one call of
+its logits processor over 128,256 scores: syncode has no other API, and the work of `advance` is part of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..corpus import SIZE, SPECIAL, SPLIT
 
 
 def build_tokenizer(path: str) -> Any:
-    """A tokenizer as transformers has them, of the ranks file."""
+    """Build a transformers tokenizer from a ranks file."""
     from transformers import PreTrainedTokenizerFast
     from transformers.convert_slow_tokenizer import TikTokenConverter
 
@@ -29,10 +29,10 @@ def build_tokenizer(path: str) -> Any:
 
 
 def main() -> None:
-    """Read the job, write the answer."""
+    """Read the job and write the answer."""
     job = json.load(sys.stdin)
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what syncode prints is not the answer
+    os.dup2(2, 1)  # output of syncode must not mix with the answer
     import torch
     from syncode import Grammar, SyncodeLogitsProcessor
 

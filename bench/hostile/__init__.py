@@ -1,1 +1,1 @@
-"""Hostile inputs through constrain and its peers, each in a process with a budget of CPU time and memory."""
+"""Hostile inputs to constrain and its peers, each in a process with limits of CPU time and memory."""

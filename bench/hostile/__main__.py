@@ -1,12 +1,12 @@
-"""Does anything that a stranger sends end the process, run on, outgrow its budget, or give a wrong answer?
+"""Does any input of a stranger crash the process, run without end, exceed its memory, or give a wrong answer?
 
     python -m bench hostile [--only WORD] [--engines constrain,llguidance,xgrammar]
 
-Each cell is a process of its own, forked where the engine is ready, with 10 s of CPU time and 1 GiB above what it
-holds. Verdicts: answered; refused, by a typed error; error, an exception of another type; hang; memory; crash, by a
-signal; wrong, an answer that is not right (ours alone are looked at); - where the engine has no such input. Rows
-that start processes of their own have the time that their line in `scenarios.py` says. Exit code 1 if a row of ours is
-neither answered nor refused. Kept as JSON in bench/results/.
+Each cell of the table runs in a process of its own, forked after the engine is prepared, with limits of 10 s of CPU
+time and 1 GiB of additional memory. Verdicts: answered; refused, by a typed error; error, an exception of another type;
+hang; memory; crash, by a signal; wrong, a wrong answer (checked for constrain only); - where the engine does not
+support the input. Rows that start processes have a limit of their own, see `scenarios.py`. The exit code is 1 if
+constrain neither answers nor refuses a row. Results are written to bench/results/ as JSON.
 """
 
 from __future__ import annotations
@@ -27,27 +27,28 @@ from ..options import build_parser
 from ..process_memory import read_resident_memory
 from ..record import write_result
 from ..workers import Failure, Guard, run_guarded
-from .answers import BYTES, Wrong
+from .answers import BYTES, WrongAnswer
 from .peers import ENGINES, REFUSALS
 from .rows import ROWS, Row
 
 OURS = "constrain"
-GOOD = ("answered", "refused", "-")
+ACCEPTED = ("answered", "refused", "-")
 MEMORY = 1 << 30
-"""Bytes of resident memory that a row may add."""
+"""Limit of a row: bytes of additional resident memory."""
 ADDRESSES = 4 << 30
-"""Bytes of address space that it may add: stacks of threads and state caches reserve more than they use."""
+"""Limit of a row: bytes of additional address space, of which thread stacks and state caches use only a part."""
 LINE = "{:<34} {:<14} {:<8} {:>4}" + " {:<8}" * len(ENGINES)
-TOLD = "    {}"
-SHORT = dict(zip(ENGINES, ("llguid.", "xgrammar", "outlines", "lm-form.")))
-"""Heads of the columns."""
+DETAIL = "    {}"
+COLUMNS = dict(zip(ENGINES, ("llguid.", "xgrammar", "outlines", "lm-form.")))
+"""Column headers."""
 KINDS = {"timeout": "hang", "memory": "memory", "crash": "crash"}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What one engine made of one row. detail: an error's type, or what is wrong. seconds: CPU. mebibytes: at the peak,
-    above what the process held."""
+    """The outcome of one row with one engine. detail: the type of an error, or what is wrong. seconds: CPU time.
+    mebibytes: additional memory at the peak.
+    """
 
     verdict: str
     detail: str = ""
@@ -56,18 +57,18 @@ class Cell:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the table; 1 if a row of ours fails."""
+    """Run all rows. Return the exit code: 1 if a row fails with constrain."""
     parser = build_parser("hostile", __doc__, "only", "results", engines=[OURS, *ENGINES])
     options = parser.parse_args(arguments)
     rows = [row for row in ROWS if options.only.lower() in f"{row.name} {row.origin}".lower()]
     prepared = prepare_engines(options.engines)
-    print(LINE.format("input", "from", OURS, "s", *SHORT.values()))
+    print(LINE.format("input", "from", OURS, "s", *COLUMNS.values()))
     table = {}
     for row in rows:
         cells = {name: judge_row(row, name, use) for name, use in prepared.items()}
         table[row.name] = {name: asdict(one) for name, one in cells.items()}
         print(format_row(row, cells), flush=True)
-    failed = [name for name, cells in table.items() if cells.get(OURS, {"verdict": "-"})["verdict"] not in GOOD]
+    failed = [name for name, cells in table.items() if cells.get(OURS, {"verdict": "-"})["verdict"] not in ACCEPTED]
     print(summarise_table(table, failed))
     if not options.only:
         write_result(options, {"rows": table, "failed": failed})
@@ -87,7 +88,7 @@ def prepare_engines(names: Sequence[str]) -> dict[str, Mapping[str, Callable[[st
 
 
 def warm_constrain() -> None:
-    """Imports, kernels and the front ends are no row's cost."""
+    """Load kernels and modules, which are not part of the cost of a row."""
     import constrain
     from constrain.compilation.compile_caches import programs, recent
 
@@ -112,7 +113,7 @@ def warm_constrain() -> None:
 
 
 def judge_row(row: Row, name: str, use: Mapping[str, Callable[[str], Any]]) -> Cell:
-    """One row through one engine."""
+    """Run one row with one engine in a child process and return its cell."""
     if name != OURS and row.kind not in use:
         return Cell("-")
     work = partial(run_constrain, row) if name == OURS else partial(run_peer, use[row.kind], row.text)
@@ -128,7 +129,7 @@ def judge_row(row: Row, name: str, use: Mapping[str, Callable[[str], Any]]) -> C
 
 
 def run_measured(work: Callable[[], tuple[str, str]]) -> tuple[str, str, float, float]:
-    """In the worker: verdict, detail, CPU seconds and MiB."""
+    """Run in the child: return verdict, detail, CPU seconds and MiB."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     held, begin = read_resident_memory("VmRSS"), time.process_time()
     verdict, detail = work()
@@ -146,7 +147,7 @@ def run_constrain(row: Row) -> tuple[str, str]:
             row.check()
         else:
             row.check(compile_row(row))
-    except Wrong as wrong:
+    except WrongAnswer as wrong:
         return "wrong", str(wrong)
     except constrain.ConstrainError as error:
         if len(str(error)) > 5_000:
@@ -184,17 +185,17 @@ def run_peer(use: Callable[[str], Any], text: str) -> tuple[str, str]:
         return "error", f"RecursionError: {error}"
     except REFUSALS as error:
         return "refused", f"{type(error).__name__}: {error}"
-    except BaseException as error:  # a panic in Rust is no Exception; a bare Exception is raised on purpose
+    except BaseException as error:  # a panic in Rust is not an Exception; a bare Exception is a deliberate refusal
         return "refused" if type(error) is Exception else "error", f"{type(error).__name__}: {error}"
     return "answered", ""
 
 
 def format_row(row: Row, cells: Mapping[str, Cell]) -> str:
-    """Return a line of the table; below it, what is wrong with ours."""
+    """Return a line of the table, with a second line if constrain fails."""
     mine = cells.get(OURS, Cell("-"))
     theirs = (cells[name].verdict if name in cells else "" for name in ENGINES)
     line = LINE.format(row.name[:34], row.origin[:14], mine.verdict, f"{mine.seconds:.1f}", *theirs).rstrip()
-    return line if mine.verdict in GOOD else f"{line}\n{TOLD.format(mine.detail[:95])}"
+    return line if mine.verdict in ACCEPTED else f"{line}\n{DETAIL.format(mine.detail[:95])}"
 
 
 def summarise_table(table: Mapping[str, Mapping[str, Any]], failed: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a right answer is: each takes the compiled Constraint and raises `Wrong` if something is not as it must be."""
+"""Checks of answers: each takes a compiled Constraint and raises `WrongAnswer` if its behaviour is wrong."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from constrain import Constraint, Style, Vocabulary
 __all__ = [
     "BYTES",
     "STEP_SECONDS",
-    "Wrong",
-    "accepts_all",
+    "WrongAnswer",
+    "check_accepted",
     "check_backtracking_validation",
     "check_completion",
     "run_command_line",
@@ -37,24 +37,26 @@ __all__ = [
 ]
 
 STEP_SECONDS = 1.0
-"""CPU time that no single step, an advance or a mask, may take."""
+"""Maximum CPU time of a step: an advance or a mask."""
 LETTERS = b'ab1,;c "{[0'
 DEPTH = 4
+"""Bytes that `check_no_dead_end` tries, and the length of the texts."""
 WALK = 60
+"""Maximum number of steps of a random walk."""
 
 BYTES = Vocabulary.bytes()
 
 
-class Wrong(Exception):
-    """An answer that is not right."""
+class WrongAnswer(Exception):
+    """An answer or a behaviour is wrong."""
 
 
 def use_constraint(constraint: Constraint) -> None:
-    """A mask, a step and the shortest way to the end."""
+    """Make a mask, advance by a byte, and compute the shortest completion."""
     matcher = constraint.matcher()
     mask = time_step(matcher.mask)
     if not np.any(mask):
-        raise Wrong("an empty mask at the start")
+        raise WrongAnswer("an empty mask at the start")
     matcher.shortest_completion()
     allowed = matcher.next_bytes()
     if allowed:
@@ -64,17 +66,17 @@ def use_constraint(constraint: Constraint) -> None:
 
 
 def time_step(step: Callable[[], Any]) -> Any:
-    """Return the result of a step. Raise Wrong if it takes too long."""
+    """Return the result of a step. Raise WrongAnswer if it takes too long."""
     begin = time.process_time()
     result = step()
     taken = time.process_time() - begin
     if taken > STEP_SECONDS:
-        raise Wrong(f"one step takes {taken:.1f} s")
+        raise WrongAnswer(f"one step takes {taken:.1f} s")
     return result
 
 
 def check_step(text: bytes) -> Callable[[Constraint], None]:
-    """The text is taken in one step, and a mask is made after it."""
+    """Return a check: advance by a text in one step, and make the mask after it."""
 
     def check(constraint: Constraint) -> None:
         matcher = constraint.matcher()
@@ -85,7 +87,7 @@ def check_step(text: bytes) -> Callable[[Constraint], None]:
 
 
 def walk_at_random(constraint: Constraint) -> None:
-    """A random walk along masks, each of whose steps is timed; it ends where only an end token is allowed."""
+    """Walk at random along masks and time each step; end where only an end token is allowed."""
     matcher, rng = constraint.matcher(), np.random.default_rng(0)
     ends = constraint.vocabulary.eos_ids
     for _ in range(WALK):
@@ -98,7 +100,7 @@ def walk_at_random(constraint: Constraint) -> None:
 
 
 def check_with_words(schema: object, style: Style) -> Callable[[], None]:
-    """Build a random walk over a vocabulary of words, of which one may hold several members of a list."""
+    """Return a check: a random walk over a vocabulary of words, in which one token may cover several array items."""
 
     def check() -> None:
         vocabulary = Vocabulary.from_pretrained("demo")
@@ -109,29 +111,29 @@ def check_with_words(schema: object, style: Style) -> Callable[[], None]:
 
 
 def check_completion(prefix: bytes) -> Callable[[Constraint], None]:
-    """After the prefix there is a completion, and it is one."""
+    """Return a check: the shortest completion after a prefix exists and completes it."""
 
     def check(constraint: Constraint) -> None:
         matcher = constraint.matcher()
         time_step(lambda: matcher.advance_bytes(prefix))
         completion = matcher.shortest_completion()
         if completion is None:
-            raise Wrong("no completion")
+            raise WrongAnswer("no completion")
         time_step(lambda: matcher.advance_bytes(completion))
         if not matcher.is_complete:
-            raise Wrong("the completion is none")
+            raise WrongAnswer("the completion does not complete the text")
 
     return check
 
 
 def check_no_dead_end(constraint: Constraint) -> None:
-    """Whatever short text the masks lead to can be ended."""
+    """Check that every short text that the masks allow has a completion."""
     todo = [constraint.matcher()]
     for _ in range(DEPTH):
         following = []
         for matcher in todo:
             if not np.any(matcher.mask()) or matcher.shortest_completion(limit=1_000) is None:
-                raise Wrong(f"no way to the end: {matcher!r}")
+                raise WrongAnswer(f"a dead end: {matcher!r}")
             for byte in sorted(matcher.next_bytes() & set(LETTERS)):
                 there = matcher.fork()
                 there.advance_bytes(bytes([byte]))
@@ -139,7 +141,7 @@ def check_no_dead_end(constraint: Constraint) -> None:
         todo = following
 
 
-def accepts_all(*texts: str) -> Callable[[Constraint], None]:
+def check_accepted(*texts: str) -> Callable[[Constraint], None]:
     """Return a check that each text is accepted."""
 
     def check(constraint: Constraint) -> None:
@@ -148,37 +150,37 @@ def accepts_all(*texts: str) -> Callable[[Constraint], None]:
             try:
                 matcher.advance_bytes(text.encode())
             except constrain.TokenRefused:
-                raise Wrong(f"refuses {text!r}") from None
+                raise WrongAnswer(f"refuses {text!r}") from None
             if not matcher.is_complete:
-                raise Wrong(f"does not end after {text!r}")
+                raise WrongAnswer(f"does not end after {text!r}")
 
     return check
 
 
 def check_warning(constraint: Constraint) -> None:
-    """Compiling the same schema warns."""
+    """Check that compiling the schema warns."""
     source = constraint.source or {}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         constrain.compile(BYTES, schema=source["schema"])
     if not any(issubclass(one.category, constrain.SchemaWarning) for one in caught):
-        raise Wrong("no SchemaWarning")
+        raise WrongAnswer("no SchemaWarning")
 
 
 def check_repeated_repeat() -> None:
-    """A repetition of a repetition."""
+    """Compile a repetition of a repetition."""
     use_constraint(constrain.compile(BYTES, constrain.literal("a").repeat(2).repeat(0)))
 
 
 def check_backtracking_validation() -> None:
-    """`constrain validate` with a pattern that backtracks."""
+    """Run `constrain validate` with a pattern that backtracks exponentially."""
     with tempfile.TemporaryDirectory() as folder:
         schema, text = Path(folder) / "schema.json", Path(folder) / "text.json"
         schema.write_text(json.dumps({"type": "string", "pattern": "^(a+)+b"}), "utf-8")
         text.write_text(json.dumps("a" * 40), "utf-8")
         code, output = run_command_line("validate", str(schema), str(text))
         if code not in (0, 1) or "Traceback" in output:
-            raise Wrong(f"exit {code}: {output[-200:]}")
+            raise WrongAnswer(f"exit {code}: {output[-200:]}")
 
 
 def run_command_line(*arguments: str) -> tuple[int, str]:

@@ -1,7 +1,7 @@
-"""The peers: each compiles a source over single bytes and makes a first mask.
+"""The peers: each compiles a source over a vocabulary of single bytes and makes a first mask.
 
-`ENGINES[name]()` prepares an engine and returns {kind: function of a text}; kinds that it does not have are left out.
-What a function raises of REFUSALS is a typed refusal.
+`ENGINES[name]()` prepares an engine and returns {kind: function of a text} for the kinds of source that it supports.
+An exception of REFUSALS is a typed refusal.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ __all__ = ["ENGINES", "REFUSALS"]
 
 Use = Callable[[str], Any]
 REFUSALS = (ValueError, RuntimeError, NotImplementedError)
-"""What the peers raise for input that they do not take; RecursionError is none of it, though it is a RuntimeError."""
+"""Exceptions by which peers refuse an input; RecursionError is not a refusal, though it is a RuntimeError."""
 
 
 def prepare_llguidance() -> Mapping[str, Use]:
-    """llguidance: JSON Schema, regex, its dialect of Lark."""
+    """Prepare llguidance: JSON Schema, regex, its dialect of Lark."""
     from llguidance import LLMatcher
     from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
 
@@ -44,7 +44,7 @@ def prepare_llguidance() -> Mapping[str, Use]:
 
 
 def prepare_xgrammar() -> Mapping[str, Use]:
-    """XGrammar: JSON Schema, regex, GBNF."""
+    """Prepare XGrammar: JSON Schema, regex, GBNF."""
     import xgrammar as xgr
 
     compiler = build_xgrammar_compiler()
@@ -64,7 +64,7 @@ def prepare_xgrammar() -> Mapping[str, Use]:
 
 
 def prepare_outlines_core() -> Mapping[str, Use]:
-    """outlines-core: JSON Schema by way of a regex, regex."""
+    """Prepare outlines-core: JSON Schema (converted to a regex), regex."""
     from outlines_core import Index, Vocabulary
     from outlines_core.json_schema import build_regex_from_schema
 
@@ -78,7 +78,7 @@ def prepare_outlines_core() -> Mapping[str, Use]:
 
 
 def prepare_lm_format_enforcer() -> Mapping[str, Use]:
-    """lm-format-enforcer: JSON Schema, regex."""
+    """Prepare lm-format-enforcer: JSON Schema, regex."""
     from lmformatenforcer import JsonSchemaParser, RegexParser
 
     return {

@@ -1,4 +1,4 @@
-"""Hostile requests to the playground: a status of 200 or 4xx, an error with its message, a bounded answer."""
+"""Hostile requests to the playground: the status must be 200, or 4xx with an error message, and the answer short."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import constrain
 
-from .answers import Wrong
+from .answers import WrongAnswer
 from .call_scenarios import HUGE, MILLION
 from .store_scenarios import Scenario
 
@@ -17,24 +17,24 @@ __all__ = ["PLAYGROUND"]
 ORIGIN = "hostile requests"
 SECONDS = 60.0
 LONGEST = 2_000_000
-"""Most characters of an answer: those of the longest text that is inspected, each with what is said of it."""
-GOOD: dict[str, dict[str, Any]] = {
+"""Maximum number of characters of an answer: that to the longest text, of which each character is described."""
+VALID: dict[str, dict[str, Any]] = {
     "inspect": {"text": "re"},
     "complete": {"text": "re"},
     "step": {"prompt": "A colour?"},
     "law": {"prompt": "A colour?"},
     "sample": {"prompt": "A colour?", "sampler": "masked", "draws": 2},
 }
-"""A good request to each route, besides its source."""
+"""A valid request to each route, without its source."""
 
 
-def source(kind: Any, text: Any, option: Any = None) -> dict[str, Any]:
+def build_source(kind: Any, text: Any, option: Any = None) -> dict[str, Any]:
     """Return the member `source` of a request."""
     return {"source": {"kind": kind, "text": text, **({} if option is None else {"option": option})}}
 
 
-def post_everywhere(requests: Mapping[str, Mapping[str, Any]], routes: tuple[str, ...] = tuple(GOOD)) -> Scenario:
-    """Build a scenario of requests to routes. Members replace those of a good one."""
+def post_everywhere(requests: Mapping[str, Mapping[str, Any]], routes: tuple[str, ...] = tuple(VALID)) -> Scenario:
+    """Return a scenario of requests to routes. requests: by name, the members that replace those of a valid one."""
 
     def scenario() -> None:
         from fastapi.testclient import TestClient
@@ -48,41 +48,41 @@ def post_everywhere(requests: Mapping[str, Mapping[str, Any]], routes: tuple[str
         ):
             for route in routes:
                 for name, more in requests.items():
-                    body = json.dumps({**source("regex", "red|blue"), **GOOD[route], **more})
+                    body = json.dumps({**build_source("regex", "red|blue"), **VALID[route], **more})
                     answer = client.post(
                         f"/playground/{route}", content=body, headers={"content-type": "application/json"}
                     )
                     if answer.status_code >= 500 or len(answer.text) > LONGEST:
-                        raise Wrong(f"{route}, {name}: {answer.status_code}, {answer.text[:200]}")
+                        raise WrongAnswer(f"{route}, {name}: {answer.status_code}, {answer.text[:200]}")
                     if answer.status_code != 200 and not answer.json()["error"]["message"]:
-                        raise Wrong(f"{route}, {name}: an error without a message")
+                        raise WrongAnswer(f"{route}, {name}: an error without a message")
 
     return scenario
 
 
 def list_requests() -> Iterator[tuple[str, Scenario]]:
-    """Sources, texts and numbers."""
+    """Yield scenarios of hostile sources, texts and numbers."""
     rules = "\n".join(f"r{i}: r{i + 1} r{i + 1}" for i in range(40))
     sources = {
-        "1 MB of regex": source("regex", "a" * MILLION),
-        "deep regex": source("regex", "(" * 9_000 + ")" * 9_000),
-        "nested counts": source("regex", "((a{1000}){1000}){1000}"),
-        "deep schema": source("schema", '{"not":' * 9_000 + "{}" + "}" * 9_000),
-        "deep JSON": source("schema", "[" * 100_000),
-        "a digit of 1 MB": source("schema", '{"minimum": ' + "9" * MILLION + "}"),
-        "a schema that refers to itself": source("schema", '{"$ref": "#"}'),
-        "a file": source("schema", '{"$ref": "file:///etc/passwd"}'),
-        "an import": source("lark", "%import .secret.A\nstart: A"),
-        "doubling": source("lark", f'start: r0\n{rules}\nr40: "a"'),
-        "ambiguity": source("lark", 'start: start start | "a" |', "dynamic_complete"),
-        "left recursion": source("gbnf", 'root ::= root root | "a" |'),
-        "surrogate": source("regex", "\ud800"),
-        "nul": source("regex", "\0"),
-        "empty": source("lark", ""),
-        "a number": source("regex", 5),
-        "a kind of 1 MB": source("k" * MILLION, "a"),
-        "an option of 1 MB": source("regex", "a", "o" * MILLION),
-        "tools": source("tools", "[" + ",".join(["{}"] * 9_000) + "]"),
+        "1 MB of regex": build_source("regex", "a" * MILLION),
+        "deep regex": build_source("regex", "(" * 9_000 + ")" * 9_000),
+        "nested counts": build_source("regex", "((a{1000}){1000}){1000}"),
+        "deep schema": build_source("schema", '{"not":' * 9_000 + "{}" + "}" * 9_000),
+        "deep JSON": build_source("schema", "[" * 100_000),
+        "a digit of 1 MB": build_source("schema", '{"minimum": ' + "9" * MILLION + "}"),
+        "a schema that refers to itself": build_source("schema", '{"$ref": "#"}'),
+        "a file": build_source("schema", '{"$ref": "file:///etc/passwd"}'),
+        "an import": build_source("lark", "%import .secret.A\nstart: A"),
+        "doubling": build_source("lark", f'start: r0\n{rules}\nr40: "a"'),
+        "ambiguity": build_source("lark", 'start: start start | "a" |', "dynamic_complete"),
+        "left recursion": build_source("gbnf", 'root ::= root root | "a" |'),
+        "surrogate": build_source("regex", "\ud800"),
+        "nul": build_source("regex", "\0"),
+        "empty": build_source("lark", ""),
+        "a number": build_source("regex", 5),
+        "a kind of 1 MB": build_source("k" * MILLION, "a"),
+        "an option of 1 MB": build_source("regex", "a", "o" * MILLION),
+        "tools": build_source("tools", "[" + ",".join(["{}"] * 9_000) + "]"),
         "a list": {"source": []},
         "null": {"source": None},
     }
@@ -96,7 +96,7 @@ def list_requests() -> Iterator[tuple[str, Scenario]]:
         "a list": [],
         "a number": HUGE,
     }
-    free = source("regex", "(?s).*")
+    free = build_source("regex", "(?s).*")
     yield (
         "texts of the playground",
         post_everywhere({name: {"text": text} for name, text in texts.items()}, ("inspect", "complete")),
@@ -106,8 +106,11 @@ def list_requests() -> Iterator[tuple[str, Scenario]]:
         post_everywhere(
             {
                 "free": {**free, "text": "é" * (1 << 14)},
-                "JSON": {**source("schema", "{}", "any"), "text": "[" * 400 + "1," * 9_000},
-                "ambiguous": {**source("lark", 'start: start start | "a" |', "dynamic_complete"), "text": "a" * 2_000},
+                "JSON": {**build_source("schema", "{}", "any"), "text": "[" * 400 + "1," * 9_000},
+                "ambiguous": {
+                    **build_source("lark", 'start: start start | "a" |', "dynamic_complete"),
+                    "text": "a" * 2_000,
+                },
             },
             ("inspect", "complete"),
         ),
@@ -122,7 +125,7 @@ def list_requests() -> Iterator[tuple[str, Scenario]]:
     )
     yield (
         "unbounded laws of the playground",
-        post_everywhere({"all texts": free, "all JSON": source("schema", "{}")}, ("law",)),
+        post_everywhere({"all texts": free, "all JSON": build_source("schema", "{}")}, ("law",)),
     )
 
 

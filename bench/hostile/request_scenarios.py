@@ -1,6 +1,7 @@
-"""Hostile requests to a server, settings of its operator, and rows of a batch job.
+"""Hostile requests to a server, invalid settings of its operator, and hostile rows of a batch job.
 
-A request is answered with status 200 or 4xx and an error that says where it is; a row with an answer or an error.
+The answer to a request must have status 200, or 4xx and an error with a message; each row must have an answer or an
+error.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any
 
 import constrain
 
-from .answers import Wrong
-from .call_scenarios import HUGE, MILLION, each
+from .answers import WrongAnswer
+from .call_scenarios import HUGE, MILLION, build_calls
 from .store_scenarios import Scenario
 
 __all__ = ["REQUESTS"]
@@ -26,7 +27,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 
 
 def list_settings() -> Iterator[tuple[str, Scenario]]:
-    """Settings of the operator."""
+    """Yield scenarios of invalid settings of a server."""
     odd = {
         "nan": math.nan,
         "inf": math.inf,
@@ -38,7 +39,7 @@ def list_settings() -> Iterator[tuple[str, Scenario]]:
         "list": [1],
     }
 
-    def build(name: str, value: Any) -> Callable[[], Any]:
+    def build_settings(name: str, value: Any) -> Callable[[], Any]:
         from constrain.serving.server_settings import ServerSettings
 
         return lambda: ServerSettings(**{name: value})
@@ -46,18 +47,20 @@ def list_settings() -> Iterator[tuple[str, Scenario]]:
     names = ("model_name", "api_keys", "max_body_bytes", "max_n", "body_seconds", "think_close", "tool_format")
     yield (
         "odd settings of a server",
-        each({f"{name}={which}": build(name, value) for name in names for which, value in odd.items()}),
+        build_calls({f"{name}={which}": build_settings(name, value) for name in names for which, value in odd.items()}),
     )
 
 
-def custom(syntax: Any, definition: Any, name: Any = "f") -> dict[str, Any]:
+def build_custom_tool(syntax: Any, definition: Any, name: Any = "f") -> dict[str, Any]:
     """Return a custom tool with a grammar."""
     grammar = {"syntax": syntax, "definition": definition}
     return {"type": "custom", "custom": {"name": name, "format": {"type": "grammar", "grammar": grammar}}}
 
 
 def post_all(requests: Mapping[str, Mapping[str, Any]]) -> Scenario:
-    """Build a scenario of requests to the endpoint of chat completions. Members replace those of a good one."""
+    """Return a scenario of chat completion requests. requests: by name, the members that replace those
+    of a valid one.
+    """
 
     def scenario() -> None:
         from fastapi.testclient import TestClient
@@ -72,34 +75,34 @@ def post_all(requests: Mapping[str, Mapping[str, Any]]) -> Scenario:
             for name, more in requests.items():
                 answer = client.post("/v1/chat/completions", content=json.dumps({**good, **more}))
                 if answer.status_code >= 500 or len(answer.text) > 50_000:
-                    raise Wrong(f"{name}: {answer.status_code}, {answer.text[:200]}")
+                    raise WrongAnswer(f"{name}: {answer.status_code}, {answer.text[:200]}")
                 if answer.status_code != 200 and not answer.json()["error"]["message"]:
-                    raise Wrong(f"{name}: an error without a message")
+                    raise WrongAnswer(f"{name}: an error without a message")
 
     return scenario
 
 
 def list_requests() -> Iterator[tuple[str, Scenario]]:
-    """Requests with hostile tools and options."""
+    """Yield scenarios of requests with hostile tools and options."""
     tools: dict[str, Any] = {
-        "1 MB of regex": custom("regex", "a" * MILLION),
-        "deep regex": custom("regex", "(" * 9_000 + ")" * 9_000),
-        "a count of a billion": custom("regex", "a{1000000000}"),
-        "1 MB of Lark": custom("lark", "start: A\n" + "#" * MILLION),
-        "recursion": custom("lark", "start: start start | start"),
-        "an import": custom("lark", "%import .secret.A\nstart: A"),
-        "surrogate": custom("regex", "\ud800"),
-        "nul": custom("regex", "\0"),
-        "empty": custom("lark", ""),
-        "a number": custom("lark", 5),
-        "no syntax": custom("sparql", "a"),
-        "no name": custom("regex", "a", ""),
-        "a name of 1 MB": custom("regex", "a", "n" * MILLION),
+        "1 MB of regex": build_custom_tool("regex", "a" * MILLION),
+        "deep regex": build_custom_tool("regex", "(" * 9_000 + ")" * 9_000),
+        "a count of a billion": build_custom_tool("regex", "a{1000000000}"),
+        "1 MB of Lark": build_custom_tool("lark", "start: A\n" + "#" * MILLION),
+        "recursion": build_custom_tool("lark", "start: start start | start"),
+        "an import": build_custom_tool("lark", "%import .secret.A\nstart: A"),
+        "surrogate": build_custom_tool("regex", "\ud800"),
+        "nul": build_custom_tool("regex", "\0"),
+        "empty": build_custom_tool("lark", ""),
+        "a number": build_custom_tool("lark", 5),
+        "no syntax": build_custom_tool("sparql", "a"),
+        "no name": build_custom_tool("regex", "a", ""),
+        "a name of 1 MB": build_custom_tool("regex", "a", "n" * MILLION),
         "a list": [],
         "a text": "f",
         "null": None,
-        "closing": custom("regex", "\n</custom_call>"),
-        "doubling": custom(
+        "closing": build_custom_tool("regex", "\n</custom_call>"),
+        "doubling": build_custom_tool(
             "lark", "start: A0\n" + "\n".join(f"A{i}: A{i + 1} A{i + 1}" for i in range(40)) + '\nA40: "a"'
         ),
     }
@@ -108,10 +111,10 @@ def list_requests() -> Iterator[tuple[str, Scenario]]:
         "many custom tools",
         post_all(
             {
-                "100": {"tools": [custom("regex", f"a{i}", f"f{i}") for i in range(100)]},
-                "one twice": {"tools": [custom("regex", "a")] * 2},
-                "100,000": {"tools": [custom("regex", "a")] * 100_000},
-                "required": {"tools": [custom("regex", "a")], "tool_choice": "required"},
+                "100": {"tools": [build_custom_tool("regex", f"a{i}", f"f{i}") for i in range(100)]},
+                "one twice": {"tools": [build_custom_tool("regex", "a")] * 2},
+                "100,000": {"tools": [build_custom_tool("regex", "a")] * 100_000},
+                "required": {"tools": [build_custom_tool("regex", "a")], "tool_choice": "required"},
             }
         ),
     )
@@ -164,7 +167,7 @@ def list_requests() -> Iterator[tuple[str, Scenario]]:
 
 
 def run_rows(lines: Mapping[str, bytes]) -> Scenario:
-    """Build a scenario of a batch job: every row has an answer or an error, in order."""
+    """Return a scenario of a batch job: every row must have an answer or an error, in order."""
 
     def scenario() -> None:
         from constrain.jobs import JobOptions, run_job
@@ -175,17 +178,17 @@ def run_rows(lines: Mapping[str, bytes]) -> Scenario:
             report = run_job(source, output, JobOptions(regex="[ab]{2}", arguments={"max_tokens": 8}))
             made = [json.loads(line) for line in output.read_text("utf-8").splitlines()]
             if len(made) != len(lines) or report.errors != sum("error" in one for one in made):
-                raise Wrong(f"{len(made)} lines, {report.errors} errors for {len(lines)} rows")
+                raise WrongAnswer(f"{len(made)} lines, {report.errors} errors for {len(lines)} rows")
             if any(len(json.dumps(one)) > 20_000 for one in made):
-                raise Wrong("an answer of more than 20,000 characters")
+                raise WrongAnswer("an answer of more than 20,000 characters")
             if "text" not in made[-1]:
-                raise Wrong(f"the good row is answered {str(made[-1])[:200]}")
+                raise WrongAnswer(f"the answer to the valid row is {str(made[-1])[:200]}")
 
     return scenario
 
 
 def list_rows() -> Iterator[tuple[str, Scenario]]:
-    """Rows of `constrain batch`."""
+    """Yield scenarios of hostile rows of `constrain batch`."""
     rows: dict[str, Any] = {
         "unknown": {"prompt": "x", "y" * MILLION: 1},
         "id": {"prompt": "x", "id": "i" * 9_000},

@@ -1,7 +1,7 @@
-"""The rows: inputs that have broken constrain 0.1 or another engine of this field, made by code.
+"""The rows of the table: inputs that have broken constrain 0.1 or another engine.
 
-Sections are those of `../shared/faults.md`; the other rows name the advisory or issue that reported their
-class (see `../shared/peers.md`).
+An origin "faults 1.2" is a section of `../shared/faults.md`; other origins are the advisory or issue that reported this
+kind of input (see `../shared/peers.md`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Kind = Literal["schema", "regex", "gbnf", "lark", "ours"]
 
 @dataclass(frozen=True)
 class Row:
-    """name, origin: what it is and where it is from. kind: what `text` is; "ours" for a scenario that peers have not.
+    """A hostile input.
 
-    check: for ours, called with a Constraint of the text (or with nothing, for a scenario), raises `answers.Wrong` if
-    what is answered is wrong; by default a walk, see `answers.use_constraint`. seconds: CPU time, where it is not the default.
-    refusal: whether a typed error is a right answer.
+    kind: of `text`; "ours" for a scenario, which only constrain runs. check: called with the Constraint of the text (of
+    a scenario: without arguments); raises `answers.WrongAnswer`. By default `answers.use_constraint`. seconds: limit of
+    CPU time. refusal: whether a typed error is a right answer.
     """
 
     name: str
@@ -43,11 +43,12 @@ class Row:
 
 
 def build_schema_row(name: str, origin: str, source: Any, **more: Any) -> Row:
+    """Return the row of a schema, given as JSON text or as a value."""
     return Row(name, origin, "schema", source if isinstance(source, str) else json.dumps(source), **more)
 
 
 def list_wrong_results() -> Iterator[Row]:
-    """Section 1 of faults.md but 1.6."""
+    """Yield the rows of section 1 of faults.md, except 1.6: wrong results."""
     for name, origin, scenario, seconds in scenarios.SCENARIOS:
         yield Row(name, origin, "ours", check=scenario, seconds=seconds, refusal="wrong")
     for name, origin, scenario, seconds in scenarios.FORGED:
@@ -62,7 +63,7 @@ def list_wrong_results() -> Iterator[Row]:
     for name, text in dead.items():
         yield Row(f"Lark dead end: {name}", "faults 1.7", "lark", text, check=answers.check_no_dead_end)
     yield Row("Lark conflict that loses texts", "faults 1.8", "lark", 'start: "a" start "b" | "b" "a" |',
-              check=answers.accepts_all("", "ab", "ba", "abab", "aabb"))  # fmt: skip
+              check=answers.check_accepted("", "ab", "ba", "abab", "aabb"))  # fmt: skip
     for keyword in (
         '{"maxlenght": 5}',
         '{"propertys": {}}',
@@ -76,13 +77,13 @@ def list_wrong_results() -> Iterator[Row]:
         "a loop that no instance takes",
         "faults 1.11",
         {"if": False, "then": {"$ref": "#"}},
-        check=answers.accepts_all("1"),
+        check=answers.check_accepted("1"),
         refusal="wrong",
     )
 
 
 def list_exhausted_budgets() -> Iterator[Row]:
-    """Section 2 of faults.md."""
+    """Yield the rows of section 2 of faults.md: time or memory beyond a budget."""
     any_style = Style.any()
     yield Row("(x{2,} ';')* in GBNF", "faults 2", "gbnf", 'root ::= (x{2,} ";")*\nx ::= "a"')
     yield Row("(x{2,3})* in GBNF", "faults 2", "gbnf", 'root ::= (x{2,3})*\nx ::= "a"')
@@ -105,14 +106,14 @@ def list_exhausted_budgets() -> Iterator[Row]:
         refusal="wrong",
     )
     yield Row("Lark '1' ',' with an ignored comma", "faults 2", "lark", 'start: "1" ","\n%ignore /[ ,]/')
-    yield Row("60 GBNF rules that double", "faults 2", "gbnf", doubling(60, "::=", "root ::= r0"))
+    yield Row("60 GBNF rules that double", "faults 2", "gbnf", build_doubling_rules(60, "::=", "root ::= r0"))
     yield Row("Lark template t{x}: t{t{x}}", "faults 2", "lark", 'start: t{A}\nt{x}: t{t{x}}\nA: "a"')
     yield Row("16 Lark terminals that double", "faults 2", "lark",
               "start: A0\n" + "\n".join(f"A{i}: A{i + 1} A{i + 1}" for i in range(16)) + '\nA16: "a"')  # fmt: skip
     yield build_schema_row(
         "oneOf of 200 patterns a{i}b", "faults 2", {"oneOf": [{"pattern": f"a{{{i}}}b"} for i in range(200)]}
     )
-    yield build_schema_row("subsets of 12 dynamic anchors", "faults 2", dynamic_anchors(12))
+    yield build_schema_row("subsets of 12 dynamic anchors", "faults 2", build_dynamic_anchors(12))
     yield build_schema_row("minimum of 100,000 digits", "faults 2", '{"minimum": 1' + "0" * 100_000 + "}")
     for count in (400, 3_000):
         chain = "start: A0\n" + "\n".join(f'A{i}: "a" A{i + 1}' for i in range(count)) + f'\nA{count}: "a"'
@@ -120,7 +121,7 @@ def list_exhausted_budgets() -> Iterator[Row]:
     chain = "root ::= r0\n" + "\n".join(f'r{i} ::= "a" r{i + 1}' for i in range(20_000)) + '\nr20000 ::= "a"'
     yield Row("a chain of 20,000 GBNF rules", "faults 2", "gbnf", chain)
     yield Row("validate with ^(a+)+b and forty a", "faults 2", "ours", check=answers.check_backtracking_validation)
-    yield build_schema_row("definitions that refer to themselves", "faults 2", self_references(200))
+    yield build_schema_row("definitions that refer to themselves", "faults 2", build_self_references(200))
     yield Row("1,000 bytes of an ambiguous GBNF", "faults 2", "gbnf", 'root ::= "a" root | "a" root "a" | "a"',
               check=answers.check_step(b"a" * 1_000))  # fmt: skip
     yield build_schema_row(
@@ -129,7 +130,7 @@ def list_exhausted_budgets() -> Iterator[Row]:
 
 
 def list_foreign_errors() -> Iterator[Row]:
-    """Section 3 of faults.md."""
+    """Yield the rows of section 3 of faults.md: errors of other types."""
     yield build_schema_row("$id of an open bracket", "faults 3", {"$id": "http://["})
     yield build_schema_row("$ref with an odd host", "faults 3", {"$ref": "//[::x]/#"})
     yield build_schema_row("a repetition of 5,000 digits", "faults 3", {"pattern": "a{" + "9" * 5_000 + "}"})
@@ -145,7 +146,7 @@ def list_foreign_errors() -> Iterator[Row]:
 
 
 def list_published_classes() -> Iterator[Row]:
-    """Classes of the advisories and issues of this field."""
+    """Yield rows for published advisories and issues of other engines."""
     yield build_schema_row("not, 100,000 deep", "CVE-2026-25048", '{"not":' * 100_000 + "{}" + "}" * 100_000)
     for depth in (255, 10_000, 100_000):
         yield Row(f"regex groups, {depth:,} deep", "CVE-2026-25048", "regex", "(" * depth + "a" + ")" * depth)
@@ -179,7 +180,7 @@ def list_published_classes() -> Iterator[Row]:
         "a pattern and maxLength", "xgrammar#852", {"type": "string", "pattern": "^(ab|a)*$", "maxLength": 100_000}
     )
     yield build_schema_row("minItems of a billion", "xgrammar#852", {"type": "array", "minItems": 10**9})
-    yield build_schema_row("oneOf of oneOf, 3^9 cases", "vllm#54003", nested_one_of(9, 3))
+    yield build_schema_row("oneOf of oneOf, 3^9 cases", "vllm#54003", nest_one_of(9, 3))
     yield build_schema_row(
         "allOf of anyOf, 3^12 cases",
         "vllm#54003",
@@ -206,17 +207,17 @@ def list_published_classes() -> Iterator[Row]:
 
 
 def list_long_steps() -> Iterator[Row]:
-    """Sources that compile, or are refused then, of which one rule, one mask or one choice is large."""
+    """Yield sources of which one rule, one mask or one choice is large."""
     origin = "a large step"
     keys = {f"key{i}": {"type": "string"} for i in range(10_000)}
     strings = [f"value {i}" for i in range(100_000)]
     for name, style in (("", Style()), (", any order", Style.any())):
-        yield build_schema_row(f"a list of 10,000 optional keys{name}", origin, several({"properties": keys}), style=style,
+        yield build_schema_row(f"a list of 10,000 optional keys{name}", origin, build_array_schema({"properties": keys}), style=style,
                      check=answers.walk_at_random)  # fmt: skip
-        yield build_schema_row(f"a list of 100,000 strings{name}", origin, several({"enum": strings}), style=style,
+        yield build_schema_row(f"a list of 100,000 strings{name}", origin, build_array_schema({"enum": strings}), style=style,
                      check=answers.walk_at_random)  # fmt: skip
         branches = [{"properties": {f"x{i}": {"type": "integer"}}, "required": [f"x{i}"]} for i in range(500)]
-        yield build_schema_row(f"a list of 500 alternatives{name}", origin, several({"anyOf": branches}), style=style,
+        yield build_schema_row(f"a list of 500 alternatives{name}", origin, build_array_schema({"anyOf": branches}), style=style,
                      check=answers.walk_at_random)  # fmt: skip
         for kind in ({}, {"items": {"type": "string"}}, {"items": {"type": "number"}}, {"items": {"type": "object"}}):
             source = {"type": "array", "uniqueItems": True, "minItems": 40, **kind}
@@ -224,11 +225,11 @@ def list_long_steps() -> Iterator[Row]:
                       check=answers.check_with_words(source, style), refusal="wrong")  # fmt: skip
     needs = {f"key{i}": [f"key{i + 1}"] for i in range(9_999)}
     yield build_schema_row("10,000 keys of which each needs the next", origin,
-                 several({"properties": keys, "dependentRequired": needs}), check=answers.walk_at_random)  # fmt: skip
-    yield build_schema_row("not 100,000 strings nor numbers", origin, several({"not": {"enum": [*strings, *range(100_000)]}}),
+                 build_array_schema({"properties": keys, "dependentRequired": needs}), check=answers.walk_at_random)  # fmt: skip
+    yield build_schema_row("not 100,000 strings nor numbers", origin, build_array_schema({"not": {"enum": [*strings, *range(100_000)]}}),
                  style=Style.any(), check=answers.walk_at_random)  # fmt: skip
     yield build_schema_row("1,000 digits in the bounds of a number", origin,
-                 several({"minimum": 10**1_000 // 7, "maximum": 10**1_000 // 3}), check=answers.walk_at_random)  # fmt: skip
+                 build_array_schema({"minimum": 10**1_000 // 7, "maximum": 10**1_000 // 3}), check=answers.walk_at_random)  # fmt: skip
     members = [{"not": {"additionalProperties": {"not": {"const": i}}}} for i in range(8)]
     yield build_schema_row("8 members that must be there, completed", origin, {"type": "object", "allOf": members},
                  check=answers.check_completion(b'{"x'))  # fmt: skip
@@ -249,24 +250,24 @@ def list_long_steps() -> Iterator[Row]:
 
 
 def list_calls() -> Iterator[Row]:
-    """Calls of the functions that generate, score, repair and search, and requests to a server."""
+    """Yield calls that generate, score, repair and search, and requests to servers."""
     for name, origin, scenario, seconds in (*CALLS, *REQUESTS, *PLAYGROUND):
         yield Row(name, origin, "ours", check=scenario, seconds=seconds)
 
 
-def several(items: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a list of at least one item, so that the items come in a later step."""
+def build_array_schema(items: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an array of at least one item, so that `items` is used after the first step."""
     return {"type": "array", "minItems": 1, "items": items}
 
 
-def doubling(count: int, mark: str, head: str) -> str:
-    """Rules of which each is twice the next."""
+def build_doubling_rules(count: int, mark: str, head: str) -> str:
+    """Return rules, each of which is the next one twice."""
     lines = [f"r{i} {mark} r{i + 1} r{i + 1}" for i in range(count)]
     return "\n".join([head, *lines, f'r{count} {mark} "a"'])
 
 
-def dynamic_anchors(count: int) -> dict[str, Any]:
-    """Resources that each may or may not declare a dynamic anchor: 2^count dynamic scopes, all of which matter."""
+def build_dynamic_anchors(count: int) -> dict[str, Any]:
+    """Return a schema of resources, each with or without a dynamic anchor: 2^count different dynamic scopes."""
     documents: dict[str, Any] = {}
     for i in range(count):
         after = {"$ref": f"d{i + 1}"}
@@ -280,13 +281,13 @@ def dynamic_anchors(count: int) -> dict[str, Any]:
     return {"$id": "http://a.example/", "$ref": "d0", "$defs": documents}
 
 
-def self_references(count: int) -> dict[str, Any]:
-    """Definitions that mean only themselves."""
+def build_self_references(count: int) -> dict[str, Any]:
+    """Return a schema whose definitions refer to themselves."""
     return {"$defs": {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i}"}]} for i in range(count)}, "$ref": "#/$defs/d0"}
 
 
-def nested_one_of(depth: int, width: int) -> dict[str, Any]:
-    """oneOf within oneOf."""
+def nest_one_of(depth: int, width: int) -> dict[str, Any]:
+    """Return a schema of nested oneOf."""
     schema: dict[str, Any] = {"type": "string"}
     for level in range(depth):
         schema = {

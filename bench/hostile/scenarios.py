@@ -1,7 +1,7 @@
-"""Hostile surroundings: other processes, foreign files, wrong models, wrong calls.
+"""Hostile environments: other processes, foreign files, wrong models, wrong calls.
 
-Each is a function without arguments that returns if all is as it must be, raises a ConstrainError where that is the
-right answer, and `Wrong` otherwise.
+A scenario is a function without arguments. It returns if the behaviour is correct, raises a ConstrainError if that is
+the correct answer, and `WrongAnswer` otherwise.
 """
 
 from __future__ import annotations
@@ -20,24 +20,25 @@ import numpy as np
 
 import constrain
 from constrain import Constraint, Style, Vocabulary
+from tests.text_acceptance import accepts_text
 
 from ..process_memory import read_resident_memory
-from .answers import BYTES, Wrong
+from .answers import BYTES, WrongAnswer
 from .store_scenarios import (
     NEEDS_KERNELS,
     Scenario,
-    cut,
-    damaged_kernels,
-    damaged_store,
-    flip,
-    forked,
-    full_disk,
-    halve,
-    no_home,
-    open_store,
-    pickles_in_the_store,
-    to_a_fifo,
-    to_a_link,
+    build_damaged_kernels,
+    build_damaged_store,
+    check_forked_children,
+    check_full_disk,
+    check_missing_home,
+    check_pickles_in_store,
+    check_world_writable_store,
+    flip_bit,
+    replace_with_fifo,
+    replace_with_link,
+    truncate_to_half,
+    truncate_to_ten_bytes,
 )  # fmt: skip
 
 __all__ = ["ERRORS", "FORGED", "PUBLISHED", "SCENARIOS"]
@@ -47,7 +48,7 @@ __all__ = ["ERRORS", "FORGED", "PUBLISHED", "SCENARIOS"]
 
 @contextmanager
 def enter_new_folder() -> Iterator[Path]:
-    """A new current folder."""
+    """Change the current folder to an empty temporary one for the block."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -57,19 +58,19 @@ def enter_new_folder() -> Iterator[Path]:
             os.chdir(before)
 
 
-def importing() -> None:
-    """`%import` of a file beside the process."""
+def check_import_of_file() -> None:
+    """Compile a grammar that imports a file of the current folder, which must be refused."""
     with enter_new_folder() as folder:
         (folder / "secret.lark").write_text('A: "secret"\n', "utf-8")
         try:
             constrain.compile(BYTES, grammar="%import .secret.A\nstart: A\n")
         except constrain.ConstrainError:
             return
-        raise Wrong("the text of a grammar reads ./secret.lark")
+        raise WrongAnswer("the text of a grammar reads ./secret.lark")
 
 
-def forged(change: Callable[[dict[str, Any]], None]) -> Scenario:
-    """A saved constraint is changed and signed anew."""
+def build_forged_save(change: Callable[[dict[str, Any]], None]) -> Scenario:
+    """Return a scenario: load a saved constraint that was changed and whose digest was recomputed."""
 
     def scenario() -> None:
         with enter_new_folder() as folder:
@@ -84,20 +85,20 @@ def forged(change: Callable[[dict[str, Any]], None]) -> Scenario:
             (folder / "secret.lark").write_text('A: "secret"\n', "utf-8")
             made = Constraint.load(path, BYTES)
             if made.limits.dfa_states > constrain.Limits().dfa_states:
-                raise Wrong("a saved file raises the limits")
+                raise WrongAnswer("a saved file raises the limits")
             if b"s"[0] in made.matcher().next_bytes():
-                raise Wrong("a saved file reads ./secret.lark")
+                raise WrongAnswer("a saved file reads ./secret.lark")
 
     return scenario
 
 
-def raise_limits(value: dict[str, Any]) -> None:
-    """A billion states."""
+def forge_limits(value: dict[str, Any]) -> None:
+    """Set the limit of states to 10^15."""
     value.setdefault("limits", {})["dfa_states"] = 10**15
 
 
-def import_paths(value: dict[str, Any]) -> None:
-    """A grammar that imports, and where from."""
+def forge_import(value: dict[str, Any]) -> None:
+    """Replace the grammar with one that imports from the current folder."""
     form = value["source"]["form"]
     form.update({"text": "%import .secret.A\nstart: A\n", "import_paths": ["."]})
 
@@ -105,8 +106,8 @@ def import_paths(value: dict[str, Any]) -> None:
 # ---- 1.4, 1.5: models -----------------------------------------------------------------------------------------------
 
 
-def other_model() -> None:
-    """A vocabulary of 257 tokens on logits 128,069 wide."""
+def check_logits_of_other_model() -> None:
+    """Apply a constraint over 257 tokens to logits of width 128,069, which must be refused."""
     import torch
 
     processor = constrain.ConstraintLogitsProcessor(constrain.compile(BYTES, regex="a"))
@@ -114,11 +115,11 @@ def other_model() -> None:
         processor(torch.zeros((1, 1), dtype=torch.long), torch.zeros((1, 128_069)))
     except constrain.VocabularyError:
         return
-    raise Wrong("a constraint of another vocabulary is accepted")
+    raise WrongAnswer("a constraint of another vocabulary is accepted")
 
 
-def guessed_ends() -> None:
-    """End tokens are those that the tokenizer declares."""
+def check_declared_end_tokens() -> None:
+    """Read a tokenizer with a special token named like an end token: only the declared one must end a text."""
     from tokenizers import Tokenizer, models
     from transformers import PreTrainedTokenizerFast
 
@@ -131,24 +132,24 @@ def guessed_ends() -> None:
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|end_of_text|>")
     vocabulary = Vocabulary.from_tokenizer(tokenizer)
     if tuple(vocabulary.eos_ids) != (256,):
-        raise Wrong(f"ends at {vocabulary.eos_ids}, the tokenizer says 256")
+        raise WrongAnswer(f"ends at {vocabulary.eos_ids}, the tokenizer says 256")
 
 
 # ---- 1.10 to 1.13 ---------------------------------------------------------------------------------------------------
 
 
-def empty_operands() -> None:
-    """Forms with an operand that has no text, though the whole has."""
+def check_empty_operands() -> None:
+    """Compile forms with an operand of the empty language, whose result is not empty."""
     nothing = constrain.gbnf('root ::= "a" root')
     for form, text in ((~nothing, b"x"), (nothing | constrain.literal("x"), b"x"), (nothing.repeat(0, 1) + "x", b"x")):
         matcher = constrain.compile(BYTES, form).matcher()
         matcher.advance_bytes(text)
         if not matcher.is_complete:
-            raise Wrong(f"{form} refuses x")
+            raise WrongAnswer(f"{form} refuses x")
 
 
-def dialect_of_registry() -> None:
-    """A registry document without `$schema` is read in the dialect of the document that refers to it."""
+def check_registry_dialect() -> None:
+    """Refer to a registry document without `$schema`, which has the dialect of the referring document."""
     old = "http://json-schema.org/draft-04/schema#"
     made = constrain.compile(
         BYTES,
@@ -156,21 +157,11 @@ def dialect_of_registry() -> None:
         registry={"http://x.example/y": {"minimum": 3, "exclusiveMinimum": True}},
     )
     if made.matcher().allows(ord("3")) and accepts_text(made, b"3"):
-        raise Wrong("exclusiveMinimum of draft 4 is not read in a registry document")
+        raise WrongAnswer("exclusiveMinimum of draft 4 is not read in a registry document")
 
 
-def accepts_text(made: Constraint, text: bytes) -> bool:
-    """Return whether the text is accepted."""
-    matcher = made.matcher()
-    try:
-        matcher.advance_bytes(text)
-    except constrain.TokenRefused:
-        return False
-    return matcher.is_complete
-
-
-def mask_into() -> None:
-    """`mask(out)` looks at its array each time."""
+def check_mask_array() -> None:
+    """Call `mask(out)` with an array that became read-only or was resized; it must be checked each time."""
     matcher = constrain.compile(BYTES, schema={}).matcher()
     out = np.zeros(9, np.int32)
     matcher.mask(out)
@@ -182,9 +173,9 @@ def mask_into() -> None:
     except (TypeError, ValueError):
         pass
     else:
-        raise Wrong("writes into an array that is read-only")
+        raise WrongAnswer("writes into an array that is read-only")
     if not np.array_equal(before, out):
-        raise Wrong("changes an array that is read-only")
+        raise WrongAnswer("changes an array that is read-only")
     small = np.zeros(9, np.int32)
     matcher.mask(small)
     small.resize(1, refcheck=False)
@@ -192,22 +183,24 @@ def mask_into() -> None:
         matcher.mask(small)
     except (TypeError, ValueError):
         return
-    raise Wrong("writes past an array that was resized")
+    raise WrongAnswer("writes past an array that was resized")
 
 
-def bytes_used() -> None:
-    """A small Constraint says that it is small."""
+def check_bytes_used() -> None:
+    """Check that `bytes_used` of a small Constraint is small."""
     made = constrain.compile(BYTES, schema={"type": "integer"})
     made.matcher().mask()
     if made.bytes_used > 16 << 20:
-        raise Wrong(f"{made.bytes_used >> 20:,} MiB for a schema of one keyword")
+        raise WrongAnswer(f"{made.bytes_used >> 20:,} MiB for a schema of one keyword")
 
 
 # ---- 3, errors ------------------------------------------------------------------------------------------------------
 
 
-def refused(call: Callable[[], Any], *also: type[Exception]) -> Scenario:
-    """Build a scenario: a call that ends in a ConstrainError or one of `also`, with a message that fits on a screen."""
+def build_refusal(call: Callable[[], Any], *also: type[Exception]) -> Scenario:
+    """Return a scenario: a call must raise a ConstrainError or one of `also`, with a message of at most
+    5,000 characters.
+    """
     expected: tuple[type[Exception], ...] = (constrain.ConstrainError, *also)
 
     def scenario() -> None:
@@ -215,15 +208,15 @@ def refused(call: Callable[[], Any], *also: type[Exception]) -> Scenario:
             call()
         except expected as error:
             if len(str(error)) > 5_000:
-                raise Wrong(f"a message of {len(str(error)):,} characters") from None
+                raise WrongAnswer(f"a message of {len(str(error)):,} characters") from None
             return
-        raise Wrong("no error")
+        raise WrongAnswer("no error")
 
     return scenario
 
 
-def saved_as(data: bytes) -> Callable[[], Any]:
-    """Loading a file with that content."""
+def build_load(data: bytes) -> Callable[[], Any]:
+    """Return a call that loads a file with this content."""
 
     def call() -> None:
         with enter_new_folder() as folder:
@@ -233,11 +226,11 @@ def saved_as(data: bytes) -> Callable[[], Any]:
     return call
 
 
-def loaded_fifo() -> None:
-    """`load` of a FIFO does not wait."""
+def check_load_of_fifo() -> None:
+    """Call `load` with a FIFO, which must not block."""
     with enter_new_folder() as folder:
         os.mkfifo(folder / "saved")
-        signal.signal(signal.SIGALRM, _stuck)
+        signal.signal(signal.SIGALRM, _raise_blocked)
         signal.alarm(5)
         try:
             Constraint.load(folder / "saved", BYTES)
@@ -245,28 +238,28 @@ def loaded_fifo() -> None:
             return
         finally:
             signal.alarm(0)
-        raise Wrong("no error")
+        raise WrongAnswer("no error")
 
 
-def _stuck(*_: Any) -> None:
-    raise Wrong("blocks")
+def _raise_blocked(*_: Any) -> None:
+    raise WrongAnswer("blocks")
 
 
-def saved_through_link() -> None:
-    """`save` replaces a link instead of writing where it leads, and its file is private."""
+def check_save_through_link() -> None:
+    """Call `save` with a symbolic link, which must be replaced by a private file."""
     with enter_new_folder() as folder:
         target = folder / "target"
         target.write_text("keep", "utf-8")
         (folder / "saved").symlink_to(target)
         constrain.compile(BYTES, regex="a").save(folder / "saved")
         if target.read_text("utf-8") != "keep":
-            raise Wrong("writes through a link")
+            raise WrongAnswer("writes through a link")
         if (folder / "saved").stat().st_mode & 0o077:
-            raise Wrong(f"mode {(folder / 'saved').stat().st_mode & 0o777:o}")
+            raise WrongAnswer(f"mode {(folder / 'saved').stat().st_mode & 0o777:o}")
 
 
-def many_schemas() -> None:
-    """3,000 schemas, all different: memory stays within the caches' budgets."""
+def check_memory_of_many_schemas() -> None:
+    """Compile 3,000 different schemas; memory must stay within the budgets of the caches."""
     held = 0.0
     for number in range(3_000):
         constrain.compile(BYTES, schema={"const": f"value {number}"}).matcher().mask()
@@ -274,64 +267,69 @@ def many_schemas() -> None:
             held = read_resident_memory()
     grown = read_resident_memory() - held
     if grown > 300:
-        raise Wrong(f"{grown:.0f} MiB more after 2,500 schemas")
+        raise WrongAnswer(f"{grown:.0f} MiB more after 2,500 schemas")
 
 
-def keyword_arguments() -> None:
-    """A schema cannot name options of ours: what looks like one is an unknown keyword."""
+def check_keywords_named_like_options() -> None:
+    """Compile a schema with keys named like options of `compile`, which are unknown keywords."""
     made = constrain.compile(
         BYTES,
         schema={"style": "any", "limits": {"work": 10**18}, "type": "integer", "registry": {}, "__class__": "x"},
         style=Style(),
     )
     if not accepts_text(made, b"1"):
-        raise Wrong("refuses 1")
+        raise WrongAnswer("refuses 1")
 
 
 DEEP = b"[" * 100_000
 SCENARIOS: tuple[tuple[str, str, Scenario, float], ...] = (
-    ("four children after fork", "faults 1.1", forked, 30.0),
-    ("a store's files cut to half", "faults 1.2", damaged_store(halve), 30.0),
-    ("a store's files cut to ten bytes", "faults 1.2", damaged_store(cut), 30.0),
-    ("a store's files with a bit flipped", "faults 1.2", damaged_store(flip), 30.0),
-    ("a store's files made links", "faults 1.2", damaged_store(to_a_link), 30.0),
-    ("a store's files made FIFOs", "faults 1.2", damaged_store(to_a_fifo), 30.0),
-    ("a store that anyone may write to", "faults 1.2", open_store, 30.0),
-    ("compiled kernels cut to half", "faults 1.2", damaged_kernels(halve), NEEDS_KERNELS),
-    ("%import of a file beside the process", "faults 1.3", importing, 10.0),
-    ("logits of another model", "faults 1.4", other_model, 10.0),
-    ("end tokens guessed by name", "faults 1.5", guessed_ends, 10.0),
-    ("forms with an empty operand", "faults 1.10", empty_operands, 10.0),
-    ("the dialect of a registry document", "faults 1.11", dialect_of_registry, 10.0),
-    ("mask(out) of a changed array", "faults 1.12", mask_into, 10.0),
-    ("bytes_used of a small constraint", "faults 1.13", bytes_used, 10.0),
+    ("four children after fork", "faults 1.1", check_forked_children, 30.0),
+    ("a store's files cut to half", "faults 1.2", build_damaged_store(truncate_to_half), 30.0),
+    ("a store's files cut to ten bytes", "faults 1.2", build_damaged_store(truncate_to_ten_bytes), 30.0),
+    ("a store's files with a bit flipped", "faults 1.2", build_damaged_store(flip_bit), 30.0),
+    ("a store's files made links", "faults 1.2", build_damaged_store(replace_with_link), 30.0),
+    ("a store's files made FIFOs", "faults 1.2", build_damaged_store(replace_with_fifo), 30.0),
+    ("a store that anyone may write to", "faults 1.2", check_world_writable_store, 30.0),
+    ("compiled kernels cut to half", "faults 1.2", build_damaged_kernels(truncate_to_half), NEEDS_KERNELS),
+    ("%import of a file beside the process", "faults 1.3", check_import_of_file, 10.0),
+    ("logits of another model", "faults 1.4", check_logits_of_other_model, 10.0),
+    ("end tokens guessed by name", "faults 1.5", check_declared_end_tokens, 10.0),
+    ("forms with an empty operand", "faults 1.10", check_empty_operands, 10.0),
+    ("the dialect of a registry document", "faults 1.11", check_registry_dialect, 10.0),
+    ("mask(out) of a changed array", "faults 1.12", check_mask_array, 10.0),
+    ("bytes_used of a small constraint", "faults 1.13", check_bytes_used, 10.0),
 )
-"""Section 1 of faults.md: name, section, function, CPU seconds (also of the processes that it starts)."""
+"""Section 1 of faults.md: (name, section, scenario, CPU seconds with those of its child processes)."""
 FORGED: tuple[tuple[str, str, Scenario, float], ...] = (
-    ("a saved file with 10^15 states", "faults 1.3", forged(raise_limits), 10.0),
-    ("a saved file with import_paths", "faults 1.3", forged(import_paths), 10.0),
+    ("a saved file with 10^15 states", "faults 1.3", build_forged_save(forge_limits), 10.0),
+    ("a saved file with import_paths", "faults 1.3", build_forged_save(forge_import), 10.0),
 )
-"""Saved files that say more than they may: refused, or read without it."""
+"""Saved files that claim more than is allowed: refused, or loaded without the claim."""
 ERRORS: tuple[tuple[str, str, Scenario, float], ...] = (
     (
         "a registry key that is a number",
         "faults 3",
-        refused(lambda: constrain.compile(BYTES, schema={}, registry={5: {}}), TypeError),  # type: ignore[dict-item]
+        build_refusal(lambda: constrain.compile(BYTES, schema={}, registry={5: {}}), TypeError),  # type: ignore[dict-item]
         10.0,
     ),  # type: ignore[dict-item]
-    ("compile('demo', ...)", "faults 3", refused(lambda: constrain.compile("demo", schema={}), TypeError), 10.0),  # type: ignore[arg-type]
-    ("schema=Path(...)", "faults 3", refused(lambda: constrain.compile(BYTES, schema=Path("x.json")), TypeError), 10.0),
-    ("type=len", "faults 3", refused(lambda: constrain.compile(BYTES, type=len), TypeError), 10.0),
-    ("a saved file: a list", "faults 3", refused(saved_as(b"[]\n[]\n")), 10.0),
-    ("a saved file, 100,000 deep", "faults 3", refused(saved_as(DEEP + b"\n" + DEEP)), 10.0),
-    ("a saved file of zeros", "faults 3", refused(saved_as(bytes(1_000))), 10.0),
-    ("a saved file that is a FIFO", "faults 3", loaded_fifo, 10.0),
-    ("save through a link", "faults 3", saved_through_link, 10.0),
-    ("a full store", "faults 3", full_disk, 30.0),
+    ("compile('demo', ...)", "faults 3", build_refusal(lambda: constrain.compile("demo", schema={}), TypeError), 10.0),  # type: ignore[arg-type]
+    (
+        "schema=Path(...)",
+        "faults 3",
+        build_refusal(lambda: constrain.compile(BYTES, schema=Path("x.json")), TypeError),
+        10.0,
+    ),
+    ("type=len", "faults 3", build_refusal(lambda: constrain.compile(BYTES, type=len), TypeError), 10.0),
+    ("a saved file: a list", "faults 3", build_refusal(build_load(b"[]\n[]\n")), 10.0),
+    ("a saved file, 100,000 deep", "faults 3", build_refusal(build_load(DEEP + b"\n" + DEEP)), 10.0),
+    ("a saved file of zeros", "faults 3", build_refusal(build_load(bytes(1_000))), 10.0),
+    ("a saved file that is a FIFO", "faults 3", check_load_of_fifo, 10.0),
+    ("save through a link", "faults 3", check_save_through_link, 10.0),
+    ("a full store", "faults 3", check_full_disk, 30.0),
 )
 PUBLISHED: tuple[tuple[str, str, Scenario, float], ...] = (
-    ("pickles in the store's folder", "CVE-2025-69872", pickles_in_the_store, 30.0),
-    ("3,000 different schemas", "CVE-2025-32381", many_schemas, 60.0),
-    ("options of ours as keywords", "CVE-2025-48944", keyword_arguments, 10.0),
-    ("no HOME and nowhere to write", "CVE-2025-29770", no_home, 30.0),
+    ("pickles in the store's folder", "CVE-2025-69872", check_pickles_in_store, 30.0),
+    ("3,000 different schemas", "CVE-2025-32381", check_memory_of_many_schemas, 60.0),
+    ("options of ours as keywords", "CVE-2025-48944", check_keywords_named_like_options, 10.0),
+    ("no HOME and nowhere to write", "CVE-2025-29770", check_missing_home, 30.0),
 )

@@ -1,6 +1,6 @@
-"""Hostile surroundings of the store on disk: forks, damaged and foreign files, a full disk, no place to write.
+"""Hostile environments of the store on disk: forks, damaged and foreign files, a full disk, no writable folder.
 
-Scenarios as in `scenarios.py`.
+Scenarios are functions as in `scenarios.py`.
 """
 
 from __future__ import annotations
@@ -19,22 +19,34 @@ from pathlib import Path
 import constrain
 from constrain import Constraint
 
-from .answers import BYTES, Wrong
+from .answers import BYTES, WrongAnswer
 
 __all__ = [
-    "NEEDS_KERNELS", "Scenario", "cut", "damaged_kernels", "damaged_store", "flip", "forked", "full_disk", "halve",
-    "no_home", "open_store", "pickles_in_the_store", "to_a_fifo", "to_a_link",
-]  # fmt: skip
+    "NEEDS_KERNELS",
+    "Scenario",
+    "build_damaged_kernels",
+    "build_damaged_store",
+    "check_forked_children",
+    "check_full_disk",
+    "check_missing_home",
+    "check_pickles_in_store",
+    "check_world_writable_store",
+    "flip_bit",
+    "replace_with_fifo",
+    "replace_with_link",
+    "truncate_to_half",
+    "truncate_to_ten_bytes",
+]
 
 Scenario = Callable[[], None]
 ROOT = Path(__file__).resolve().parent.parent.parent
 NEEDS_KERNELS = 300.0
-"""CPU seconds for scenarios in which kernels are compiled anew."""
+"""CPU seconds of scenarios in which kernels are compiled again."""
 
 
 @contextmanager
 def make_store(*names: str) -> Iterator[list[Path]]:
-    """Make empty private folders, by default one called "store"."""
+    """Create empty private folders for the block, by default one named "store"."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / name for name in names or ("store",)]
         for path in paths:
@@ -56,8 +68,8 @@ def digest_masks(constraint: Constraint, text: bytes) -> str:
 # ---- 1.1, processes -----------------------------------------------------------------------------------------------
 
 
-def forked() -> None:
-    """Children that compile different schemas after a warm-up, each compared with masks made without a fork."""
+def check_forked_children() -> None:
+    """Compile different schemas in forked children after a warm-up; masks must equal those made without a fork."""
     cases = [
         (
             {"type": "object", "properties": {f"k{i}": {"type": kind}}, "required": [f"k{i}"]},
@@ -90,7 +102,7 @@ def forked() -> None:
         children.append(pid)
     codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
     if any(codes):
-        raise Wrong(f"children end with {codes}")
+        raise WrongAnswer(f"exit codes of the children: {codes}")
 
 
 # ---- 1.2, files ---------------------------------------------------------------------------------------------------
@@ -116,7 +128,9 @@ print(digest.hexdigest())
 
 
 def run_in_new_process(code: str, wall: float = 60.0, **environment: str) -> str:
-    """Run `code` in a new Python and return its output. Raise Wrong if it fails or takes longer than `wall` seconds."""
+    """Run `code` in a new Python and return its output. Raise WrongAnswer if it fails or takes longer
+    than `wall` seconds.
+    """
     try:
         done = subprocess.run(
             [sys.executable, "-c", code],
@@ -128,15 +142,15 @@ def run_in_new_process(code: str, wall: float = 60.0, **environment: str) -> str
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise Wrong(f"does not end within {wall:.0f} s") from None
+        raise WrongAnswer(f"does not end within {wall:.0f} s") from None
     if done.returncode:
         name = signal.Signals(-done.returncode).name if done.returncode < 0 else f"exit {done.returncode}"
-        raise Wrong(f"{name}: {(done.stderr.strip().splitlines() or [''])[-1][:200]}")
+        raise WrongAnswer(f"{name}: {(done.stderr.strip().splitlines() or [''])[-1][:200]}")
     return done.stdout
 
 
-def damaged_store(damage: Callable[[Path], None]) -> Scenario:
-    """Build a scenario: all files of a store are damaged; the next process gives the same masks and rewrites them."""
+def build_damaged_store(damage: Callable[[Path], None]) -> Scenario:
+    """Return a scenario: after all files of a store are damaged, the next process must make the same masks."""
 
     def scenario() -> None:
         with make_store() as (store,):
@@ -146,87 +160,87 @@ def damaged_store(damage: Callable[[Path], None]) -> Scenario:
                     damage(path)
             found = run_in_new_process(USES_STORE, CONSTRAIN_STORE=str(store))
             if found != wanted:
-                raise Wrong("other masks")
+                raise WrongAnswer("the masks differ")
 
     return scenario
 
 
-def halve(path: Path) -> None:
-    """Cut to half."""
+def truncate_to_half(path: Path) -> None:
+    """Truncate a file to half its size."""
     os.truncate(path, path.stat().st_size // 2)
 
 
-def cut(path: Path) -> None:
-    """Cut to ten bytes."""
+def truncate_to_ten_bytes(path: Path) -> None:
+    """Truncate a file to ten bytes."""
     os.truncate(path, min(10, path.stat().st_size))
 
 
-def flip(path: Path) -> None:
-    """One bit of the middle changed."""
+def flip_bit(path: Path) -> None:
+    """Flip one bit in the middle of a file."""
     data = bytearray(path.read_bytes())
     if data:
         data[len(data) // 2] ^= 1
         path.write_bytes(bytes(data))
 
 
-def to_a_link(path: Path) -> None:
-    """A symbolic link to another file."""
+def replace_with_link(path: Path) -> None:
+    """Replace a file with a symbolic link to another one."""
     path.unlink()
     path.symlink_to("/etc/passwd")
 
 
-def to_a_fifo(path: Path) -> None:
-    """A FIFO, which blocks who opens it."""
+def replace_with_fifo(path: Path) -> None:
+    """Replace a file with a FIFO, which blocks a process that opens it."""
     path.unlink()
     os.mkfifo(path)
 
 
-def open_store() -> None:
-    """A folder that anyone may write to is not used: foreign files in it are not read."""
+def check_world_writable_store() -> None:
+    """Make a store writable by anyone: files in it must not be read, nor written unless its mode is unchanged."""
     with make_store() as (store,):
         wanted = run_in_new_process(USES_STORE, CONSTRAIN_STORE=str(store))
         names = {path: path.stat().st_atime_ns for path in store.rglob("*") if path.is_file()}
         for path in names:
             path.chmod(0o666)
-            halve(path)
+            truncate_to_half(path)
         store.chmod(0o777)
         if run_in_new_process(USES_STORE, CONSTRAIN_STORE=str(store)) != wanted:
-            raise Wrong("other masks")
+            raise WrongAnswer("the masks differ")
         left = [
             path.name
             for path in names
             if path.exists() and path.stat().st_mode & 0o022 and path.stat().st_size > 16 * 1_024
         ]
-        if left and not in_private_place(store):
-            raise Wrong(f"a folder of mode 0777 is written to: {left[:2]}")
+        if left and not is_writable_by_others(store):
+            raise WrongAnswer(f"a folder of mode 0777 is written to: {left[:2]}")
 
 
-def in_private_place(store: Path) -> bool:
-    """Return whether the store is still as open as it was made, and no file in it is new."""
+def is_writable_by_others(store: Path) -> bool:
+    """Return whether group or others may write to the store."""
     return store.stat().st_mode & 0o022 != 0
 
 
-KERNELS_ELSEWHERE = """
+SET_KERNEL_FOLDER = """
 from pathlib import Path
 from constrain.kernels.native import library_cache, native_library
 native_library.LIBRARIES = folder = Path({folder!r})
 library_cache.find_folder = lambda source_hash: (folder / source_hash, folder)
 """
-"""Code that makes a process keep its compiled kernels in a folder."""
+"""Code that makes a process read and write compiled kernels in a folder of its own."""
 
 
-def damaged_kernels(damage: Callable[[Path], None]) -> Scenario:
-    """Compiled kernels are damaged: they are compiled anew, not executed."""
+def build_damaged_kernels(damage: Callable[[Path], None]) -> Scenario:
+    """Return a scenario: damaged kernels must be compiled again, not executed."""
 
     def scenario() -> None:
         with make_store("store", "kernels") as (store, kernels):
-            code = KERNELS_ELSEWHERE.format(folder=str(kernels)) + USES_STORE
+            code = SET_KERNEL_FOLDER.format(folder=str(kernels)) + USES_STORE
             wanted = run_in_new_process(code, NEEDS_KERNELS, CONSTRAIN_STORE=str(store))
             for path in [*kernels.rglob("*"), *store.rglob("*")]:
                 if path.is_file() and not path.is_symlink():
                     damage(path)
             if run_in_new_process(code, NEEDS_KERNELS, CONSTRAIN_STORE=str(store)) != wanted:
-                raise Wrong("other masks")
+                raise WrongAnswer("the masks differ")
 
     return scenario
 
@@ -234,8 +248,8 @@ def damaged_kernels(damage: Callable[[Path], None]) -> Scenario:
 # ---- 3 and later ----------------------------------------------------------------------------------------------------
 
 
-def full_disk() -> None:
-    """A file system that takes no more: the same masks, no exception, and no part of a file is left behind."""
+def check_full_disk() -> None:
+    """Limit the size of files: masks must be the same, no exception is raised and no partial file is left."""
     with make_store("store", "other") as (store, other):
         wanted = run_in_new_process(USES_STORE, CONSTRAIN_STORE=str(other))
         whole = {path.relative_to(other): path.stat().st_size for path in other.rglob("*") if path.is_file()}
@@ -245,24 +259,24 @@ def full_disk() -> None:
             "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         )
         if run_in_new_process(code + USES_STORE, CONSTRAIN_STORE=str(store)) != wanted:
-            raise Wrong("other masks")
+            raise WrongAnswer("the masks differ")
         parts = [path.name for path in store.rglob("*") if path.is_file() and not is_whole(path, store, whole)]
         if parts:
-            raise Wrong(f"leaves {parts[:3]}")
+            raise WrongAnswer(f"leaves partial files: {parts[:3]}")
 
 
 def is_whole(path: Path, store: Path, whole: dict[Path, int]) -> bool:
-    """Return whether a file has the name and the size that it has where there is room."""
+    """Return whether a file has the same name and size as in a store on a disk with free space."""
     return whole.get(path.relative_to(store)) == path.stat().st_size
 
 
-def no_home() -> None:
-    """No HOME, and nowhere to write."""
+def check_missing_home() -> None:
+    """Compile without HOME and without a writable store."""
     run_in_new_process("import os\nos.environ.pop('HOME', None)\n" + USES_STORE, CONSTRAIN_STORE="/proc/nowhere")
 
 
-def pickles_in_the_store() -> None:
-    """A pickle in the store's folder is never read (diskcache's fault)."""
+def check_pickles_in_store() -> None:
+    """Replace all files of a store with pickles, which must not be loaded (CVE-2025-69872 of diskcache)."""
     with make_store() as (store,):
         run_in_new_process(USES_STORE, CONSTRAIN_STORE=str(store))
         bad = b"cos\nsystem\n(S'touch " + str(store.with_name("owned")).encode() + b"'\ntR."
@@ -270,4 +284,4 @@ def pickles_in_the_store() -> None:
             path.write_bytes(bad)
         run_in_new_process(USES_STORE, CONSTRAIN_STORE=str(store))
         if store.with_name("owned").exists():
-            raise Wrong("a pickle in the store is executed")
+            raise WrongAnswer("a pickle in the store is executed")

@@ -6,11 +6,12 @@ import random
 
 import pytest
 
-from bench.grammars import agreement, ours
+from bench.grammars import agreement, our_verdicts
 from bench.grammars.edits import draw_edit
 from bench.grammars.languages import WRITTEN, draw_sentences, load_language
 from bench.grammars.oracle import Oracle
 from constrain.vocabulary.vocabulary import Vocabulary
+from tests.text_acceptance import accepts_text
 
 GO = """package main
 
@@ -81,7 +82,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_what_a_written_grammar_accepts(name: str) -> None:
+def test_written_grammars_accept_the_examples_only(name: str) -> None:
     language = load_language(name)
     judge = Oracle(language.text, language.start, language.lexer, language.indented)
     assert judge.accepts(TEXTS[name].encode())
@@ -94,13 +95,13 @@ def test_masks_agree_with_lark_about_edits(name: str) -> None:
     judge = Oracle(language.text, language.start, language.lexer, language.indented)
     vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [None], eos_ids=[256])
     made = agreement.compile_language(language, vocabulary)
-    assert ours.walk_text(made, list(content)).complete
+    assert our_verdicts.walk_text(made, list(content)).complete
     rng, kept = random.Random(0), 0
     for _ in range(150):
-        edited = draw_edit(content, rng).of(content)
+        edited = draw_edit(content, rng).apply(content)
         whole = judge.accepts(edited)
-        assert ours.accepts_text(made, edited) == whole, edited
+        assert accepts_text(made, edited) == whole, edited
         kept += whole
     assert 10 < kept < 140
     for text in draw_sentences(name, 4, 0):
-        assert ours.accepts_text(made, text.content) and judge.accepts(text.content)
+        assert accepts_text(made, text.content) and judge.accepts(text.content)

@@ -13,7 +13,7 @@ import pytest
 
 import constrain
 from bench.hostile.__main__ import OURS, format_row, judge_row, prepare_engines, run_peer, warm_constrain
-from bench.hostile.answers import Wrong
+from bench.hostile.answers import WrongAnswer
 from bench.hostile.peers import ENGINES
 from bench.hostile.rows import ROWS, Row
 
@@ -51,7 +51,7 @@ def refuse() -> None:
 
 
 def wrong() -> None:
-    raise Wrong("1 + 1 is 3")
+    raise WrongAnswer("1 + 1 is 3")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@
     json.ebnf, sql.ebnf, c.ebnf   XGrammar: rules over characters, blanks among them
 
 They accept every text of the corpora, and more than the grammar of that name in `constrain/grammars` where the dialect
-cannot say less; the head of each file says where. Neither dialect can say Python's blocks: `Inexpressible`.
+cannot express it; the head of each file says where. Neither dialect can express the blocks of Python: `Inexpressible`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..translate import Inexpressible, to_ebnf, to_llguidance
 __all__ = ["PEERS", "Inexpressible", "peer_grammar"]
 
 PEERS = ("json", "sql", "c")
-"""Languages with grammars by hand; any other is translated (`translate`)."""
+"""Languages with grammars written by hand; any other is translated (`translate`)."""
 
 
 def peer_grammar(language: Language, dialect: str) -> str:
