@@ -1,1 +1,1 @@
-"""Every figure that README and docs claim, as a command: one file a question, see bench/README.md."""
+"""The benchmarks: a command for every figure in README and docs, one module for each question; see bench/README.md."""

@@ -9,7 +9,7 @@ from .registry import BENCHES, load_main
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench that the first argument names; its exit code, or 2 if there is no such bench."""
+    """Run the bench that the first argument names. Return its exit code, or 2 if there is no such bench."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or given[0] in ("-h", "--help"):
         for name, bench in BENCHES.items():

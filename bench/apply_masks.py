@@ -1,11 +1,11 @@
-"""What does it cost to apply masks to logits on the CPU, beside the peers and beside what memory can do?
+"""What does it cost to apply masks to logits on the CPU, beside the peers and the limit of memory?
 
     python -m bench apply_masks
 
-[rows, 128256] logits, three masks: `narrow`, what may follow `{` of an object (some 20 tokens); `wide`, inside a string
-(123,000); `half`, every other token by chance. One thread; the fastest of many repeats counts, by the clock of the CPU.
-The limit is what torch needs to do less: for `narrow` to fill the same logits with minus infinity, for the others to
-read and write them once (`neg_`), as nearly every line of memory holds a token that is not allowed.
+[rows, 128256] logits and three masks: `narrow`, after the `{` of an object (some 20 tokens); `wide`, inside a string
+(123,000); `half`, a random half of the tokens. One thread; the fastest of many repeats counts, in CPU time. The limit
+is the time of torch for less work: for `narrow`, to fill the logits with minus infinity; for the others, to read and
+write them once (`neg_`), as nearly every cache line has a token that is not allowed.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ DTYPES = ("float32", "bfloat16", "float16")
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}
 PREFIXES = {"narrow": b"{", "wide": b'{"name": "A'}
 BUDGET = 0.25
-"""Seconds of the CPU for one figure; at least LEAST repeats."""
+"""Seconds of CPU time for one figure; at least LEAST repeats."""
 LEAST = 12
 
 Implementation = Callable[[Any, Any], object]
 
 
 def list_implementations() -> dict[str, Implementation]:
-    """Who applies int32 [rows, words] to logits [rows, SIZE], tensors of torch; in place but for the last two."""
+    """Return functions of logits [rows, SIZE] and masks, int32 [rows, words], torch tensors, that apply
+    the masks in place.
+    """
     import torch
     import xgrammar
     from llguidance import numpy as llg_numpy, torch as llg_torch
@@ -45,26 +47,26 @@ def list_implementations() -> dict[str, Implementation]:
     from constrain import apply_mask
     from constrain.integrations.logits_processor import unpack_masks
 
-    def xgrammars(logits: Any, masks: Any) -> None:
+    def apply_with_xgrammar(logits: Any, masks: Any) -> None:
         xgrammar.apply_token_bitmask_inplace(logits, masks, backend="cpu")
 
-    def llguidances(logits: Any, masks: Any) -> None:
+    def apply_with_llguidance(logits: Any, masks: Any) -> None:
         llg_numpy.apply_token_bitmask_inplace(logits.numpy(), masks.numpy())
 
-    def torchs(logits: Any, masks: Any) -> None:
+    def apply_with_torch(logits: Any, masks: Any) -> None:
         logits.masked_fill_(~unpack_masks(masks, SIZE), -torch.inf)
 
-    def numpys(logits: Any, masks: Any) -> None:
+    def apply_with_numpy(logits: Any, masks: Any) -> None:
         bits = np.unpackbits(masks.numpy().view(np.uint8), axis=1, count=SIZE, bitorder="little")
         logits.numpy()[bits == 0] = -np.inf
 
     return {
         "constrain": lambda logits, masks: apply_mask(logits, masks, threads=1),
-        "xgrammar": xgrammars,
+        "xgrammar": apply_with_xgrammar,
         "llguidance, torch compiled": llg_torch.apply_token_bitmask_inplace,
-        "llguidance, numpy": llguidances,
-        "bits unpacked, torch": torchs,
-        "bits unpacked, numpy": numpys,
+        "llguidance, numpy": apply_with_llguidance,
+        "bits unpacked, torch": apply_with_torch,
+        "bits unpacked, numpy": apply_with_numpy,
     }
 
 
@@ -87,7 +89,7 @@ def build_masks(vocabulary: Llama3, rows: int) -> dict[str, Any]:
 
 
 def time_fastest(task: Callable[[], object]) -> float:
-    """Return µs of the CPU."""
+    """Return µs of CPU time of the fastest of many runs."""
     task()
     best, spent, repeats = 1 << 62, 0, 0
     while repeats < LEAST or spent < BUDGET * 1e9:
@@ -133,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def print_times(runs: list[dict[str, Any]]) -> None:
-    """A table for each number of rows: µs, and in parts of the limit for ours."""
+    """Print a table for each number of rows: µs, and ours as a multiple of the limit."""
     for rows in ROWS:
         chosen = {(run["road"], run["dtype"], run["mask"]): run["µs"] for run in runs if run["rows"] == rows}
         cells = [(dtype, mask) for dtype in DTYPES for mask in ("narrow", "half", "wide")]
@@ -147,7 +149,7 @@ def print_times(runs: list[dict[str, Any]]) -> None:
 
 
 def plot_times(path: Path, runs: list[dict[str, Any]]) -> None:
-    """µs against rows, float32."""
+    """Plot µs against rows, for float32."""
     panels: dict[str, dict[str, list[tuple[float, float]]]] = {"narrow": {}, "half": {}, "wide": {}}
     for run in runs:
         if run["dtype"] == "float32":

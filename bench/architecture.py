@@ -1,9 +1,9 @@
-"""Is the library easy to find one's way in? Import cycles, names used twice, one-word function names.
+"""Is the library easy to navigate? Import cycles, names used twice, one-word function names.
 
     python -m bench architecture [--docstrings 20 --seed 1]
 
-Every import of ours counts: inside functions and under `if TYPE_CHECKING:` too. A package is a folder.
-Exit code 1 if a figure is beyond its limit.
+All imports within the library count, also in functions and under `if TYPE_CHECKING:`. A package is a folder.
+The exit code is 1 if a figure exceeds its limit.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BANNED = frozenset(
     stamp STAMP surely tidy told twin workshop arena Arena arena_bytes circles rooms
     """.split()
 )
-"""Identifiers of version 0.1.0 that the glossary of the project replaces by the field's terms."""
+"""Identifiers of version 0.1.0 that are replaced by terms of the field."""
 NAMES = frozenset(("id", "attr", "arg", "name", "asname"))
 """Fields of nodes of syntax trees that hold identifiers."""
 
@@ -48,7 +48,7 @@ NAMES = frozenset(("id", "attr", "arg", "name", "asname"))
 class Library:
     """The files of the library below `root`, by dotted module name, their syntax trees, and who imports whom.
 
-    A file is parsed when its tree is asked for.
+    A file is parsed when its tree is first used.
     """
 
     root: Path = ROOT
@@ -70,7 +70,7 @@ class Library:
 
     @cached_property
     def imports(self) -> dict[str, list[tuple[str, ast.stmt]]]:
-        """Every import of a module of ours by each module: the module that is imported, and the statement."""
+        """The imports of each module from the library: (imported module, statement)."""
         return {name: list(self._list_imports(name)) for name in self.paths}
 
     def module(self, path: Path) -> str:
@@ -97,7 +97,7 @@ class Library:
                         yield (name if name in self.paths else base), node
 
     def lazy_imports(self) -> Iterator[tuple[str, str]]:
-        """Yield the imports of ours that stand inside functions: (importing module, imported module)."""
+        """Yield the imports from the library inside functions: (importing module, imported module)."""
         for module, nodes in self.nodes.items():
             inside = {
                 id(node)
@@ -126,7 +126,7 @@ class Library:
         return Counter(node.name for nodes in self.nodes.values() for node in nodes if isinstance(node, ast.ClassDef))
 
     def functions(self) -> list[tuple[str, ast.FunctionDef]]:
-        """Return the public functions at the top of files, with their modules."""
+        """Return the public module-level functions, with their modules."""
         return [
             (module, node)
             for module, tree in self.trees.items()
@@ -180,7 +180,7 @@ def find_cycles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
 
 
 def compute_figures(library: Library) -> dict[str, tuple[float, list[str]]]:
-    """Return each figure with what makes it up."""
+    """Return each figure with the items that it counts."""
     files, packages = find_cycles(library.graph()), find_cycles(library.package_graph())
     classes = sorted(name for name, count in library.classes().items() if count > 1)
     names = sorted(name for name, count in library.file_names().items() if count > 1)
@@ -200,7 +200,7 @@ def compute_figures(library: Library) -> dict[str, tuple[float, list[str]]]:
 
 
 def draw_docstrings(library: Library, count: int, seed: int) -> Iterator[str]:
-    """Yield docstrings drawn at random, each with where it stands."""
+    """Yield random docstrings, each with its place."""
     found = [
         (f"{library.paths[module].relative_to(library.root)}:{getattr(node, 'lineno', 1)}", text)
         for module, nodes in library.nodes.items()
@@ -214,8 +214,10 @@ def draw_docstrings(library: Library, count: int, seed: int) -> Iterator[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the figures. Return the exit code."""
     parser = build_parser("architecture", __doc__, "seed", seed=1)
-    parser.add_argument("--docstrings", type=int, default=0, help="also print so many docstrings, drawn at random")
-    parser.add_argument("--verbose", action="store_const", const="verbose", help="what makes up each figure")
+    parser.add_argument("--docstrings", type=int, default=0, help="number of random docstrings to print")
+    parser.add_argument(
+        "--verbose", action="store_const", const="verbose", help="print the items that each figure counts"
+    )
     options = parser.parse_args(arguments)
     library = Library()
     print(f"{len(library.paths)} files, {len(library.package_graph())} packages, {len(library.functions())} functions")

@@ -2,8 +2,8 @@
 
     python -m bench bare_types [--draws 200 --seed 1]
 
-A bare type, such as `type=list[int]`, shows the model nothing of what to write. So its style is measured: how long
-answers are, how much of them is white space, how many digits their numbers have, and how many values a list has.
+A bare type, such as `type=list[int]`, does not tell the model what to write, so the style matters: the length of
+answers, their share of white space, the number of digits of numbers, and of items of lists.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STYLES = {
     "compact": Style(whitespace="compact", digits=BARE_STYLE.digits),
 }
 LONG = 9
-"""Digits in a row that nobody wants."""
+"""Number of successive digits above which a number counts as too long."""
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 MOST_TOKENS = 200
 

@@ -2,13 +2,13 @@
 
     python -m bench batches
 
-All rows are texts of the dev schemas, each at another place; a step makes the masks of all rows (timed) and takes the
-next token of each (timed, too); of a step the fastest repeat counts, by the wall clock. `new`: schemas are compiled for
-each repeat, so nothing is remembered from the one before (XGrammar's once: its matchers remember nothing). `known`: the
-schemas, and these very texts, were there before. A number of threads is the most that an engine may use.
+The rows are texts of the dev schemas, each at another position. A step makes the masks of all rows (timed) and advances
+each row by a token (timed, too); for each step the fastest repeat counts, in wall time. `new`: schemas are compiled for
+each repeat, so that no caches are filled (XGrammar's once: its matchers cache nothing). `known`: the schemas and the
+same texts were processed before. The number of threads is the maximum that an engine may use.
 
-Two threads need two cores that are free. The last line of each table does without: both shares are done one after the
-other, and the longer one counts, by the clock of the CPU. It is what threads come to when nobody else computes.
+Two threads need two idle cores. The last line of each table does not: both shares run one after the other, and the CPU
+time of the longer one counts. This is the time that two threads take on an idle machine.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ SIZES = (1, 8, 64, 512)
 STEPS = 24
 LONGEST = 200
 KINDS = {"16 schemas, new": (16, False), "16 schemas, known": (16, True), "one schema, known": (1, True)}
-"""How many schemas, and whether they were there before."""
+"""Number of schemas, and whether they were processed before."""
 SHARES = -2
-"""In place of a number of threads: two of ours, one after the other."""
+"""Instead of a number of threads: the two shares of ours, one after the other."""
 
 Ints = np.ndarray[Any, Any]
 Text = tuple[str, list[int]]
@@ -46,9 +46,10 @@ Text = tuple[str, list[int]]
 
 
 class Batch:
-    """Matchers of one engine at the beginnings of texts. fill: all masks into `words`, int32 [rows, WORDS].
+    """Matchers of one engine, one for each row.
 
-    advance: one text by a token. advance_all: each text by its token, by a call of the engine if it has one.
+    fill: writes all masks to `words`, int32 [rows, WORDS]. advance: advances one row by a token. advance_all: advances
+    each row by its token, with one call if the engine has such a function.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Batch:
         self.advance_all = self.advance_each if advance_all is None else advance_all
 
     def advance_each(self, tokens: Sequence[int]) -> None:
-        """Advance one text after the other."""
+        """Advance one row after the other."""
         for index, token in enumerate(tokens):
             self.advance(index, token)
 
@@ -69,7 +70,7 @@ class Batch:
 def build_constrain_batch(
     engine: ConstrainAny, known: dict[str, Any], texts: Sequence[Text], words: Ints, threads: int
 ) -> Batch:
-    """fill_masks and advance_all; with threads = 0 one matcher after the other."""
+    """Build a batch of constrain: fill_masks and advance_all, or single matchers if threads is 0."""
     from constrain import advance_all, fill_masks
 
     for schema, _ in texts:
@@ -79,13 +80,13 @@ def build_constrain_batch(
     matchers = [known[schema].matcher() for schema, _ in texts]
     rows = list(words)
 
-    def one_by_one() -> None:
+    def fill_each() -> None:
         for matcher, row in zip(matchers, rows):
             matcher.mask(row)
 
-    together = lambda: fill_masks(matchers, words, threads=abs(threads))  # noqa: E731
+    fill_all = lambda: fill_masks(matchers, words, threads=abs(threads))  # noqa: E731
     return Batch(
-        together if threads else one_by_one,
+        fill_all if threads else fill_each,
         lambda index, token: matchers[index].advance(token),
         (lambda tokens: advance_all(matchers, tokens)) if threads else None,
     )
@@ -93,16 +94,18 @@ def build_constrain_batch(
 
 @contextmanager
 def run_shares_in_turn(spent: list[int]) -> Iterator[None]:
-    """What workers would do at the same time is done one after the other: ns of each share, by the clock of the CPU."""
+    """Run the shares of workers one after the other within the block, and append the ns of CPU time of
+    each to `spent`.
+    """
     fill: Any = import_module("constrain.engine.batches.parallel_fill")
 
-    def do(tasks: Sequence[Callable[[], object]]) -> None:
+    def run_in_turn(tasks: Sequence[Callable[[], object]]) -> None:
         for task in tasks:
             start = thread_time_ns()
             task()
             spent.append(thread_time_ns() - start)
 
-    together, fill.run_together = fill.run_together, do
+    together, fill.run_together = fill.run_together, run_in_turn
     try:
         yield
     finally:
@@ -112,7 +115,7 @@ def run_shares_in_turn(spent: list[int]) -> Iterator[None]:
 def build_llguidance_batch(
     engine: Llguidance, known: dict[str, Any], texts: Sequence[Text], words: Ints, threads: int
 ) -> Batch:
-    """LLExecutor; with threads = 0 one matcher after the other."""
+    """Build a batch of llguidance: LLExecutor, or single matchers if threads is 0."""
     from llguidance import LLExecutor
 
     for schema, _ in texts:
@@ -124,13 +127,13 @@ def build_llguidance_batch(
     pairs = [(matcher, index) for index, matcher in enumerate(matchers)]
     width, address = words.strides[0], words.ctypes.data
 
-    def one_by_one() -> None:
+    def fill_each() -> None:
         for index, matcher in enumerate(matchers):
             matcher.unsafe_compute_mask_ptr(address + width * index, width)
 
-    together = lambda: executor.unsafe_compute_mask_ptr(pairs, address, width, len(pairs))  # noqa: E731
+    fill_all = lambda: executor.unsafe_compute_mask_ptr(pairs, address, width, len(pairs))  # noqa: E731
     return Batch(
-        together if threads else one_by_one,
+        fill_all if threads else fill_each,
         lambda index, token: matchers[index].consume_token(token),
         (lambda tokens: executor.consume_token_par(list(zip(matchers, tokens)))) if threads else None,
     )
@@ -139,7 +142,7 @@ def build_llguidance_batch(
 def build_xgrammar_batch(
     engine: Xgrammar, known: dict[str, Any], texts: Sequence[Text], words: Ints, threads: int
 ) -> Batch:
-    """BatchGrammarMatcher; with threads = 0 one matcher after the other."""
+    """Build a batch of XGrammar: BatchGrammarMatcher, or single matchers if threads is 0."""
     import torch
     import xgrammar
 
@@ -152,13 +155,13 @@ def build_xgrammar_batch(
     batch = xgrammar.BatchGrammarMatcher(max_threads=max(1, threads))
     bits = torch.from_numpy(words)
 
-    def one_by_one() -> None:
+    def fill_each() -> None:
         for index, matcher in enumerate(matchers):
             matcher.fill_next_token_bitmask(bits, index)
 
-    together = lambda: batch.batch_fill_next_token_bitmask(matchers, bits)  # noqa: E731
+    fill_all = lambda: batch.batch_fill_next_token_bitmask(matchers, bits)  # noqa: E731
     return Batch(
-        together if threads else one_by_one,
+        fill_all if threads else fill_each,
         lambda index, token: matchers[index].accept_token(token),
         (lambda tokens: batch.batch_accept_token(matchers, tokens)) if threads else None,
     )
@@ -186,11 +189,11 @@ def select_texts(cases: Sequence[Case], engines: Sequence[Engine], vocabulary: L
                 break
         if len(found) == count:
             return found
-    raise SystemExit(f"only {len(found)} of {count} schemas have a text that all engines take")
+    raise SystemExit(f"only {len(found)} of {count} schemas have a text that all engines accept")
 
 
 def accepts_text(engine: Engine, case: Case, tokens: list[int]) -> bool:
-    """Return whether the engine takes the schema and the whole text."""
+    """Return whether the engine compiles the schema and accepts the text."""
     try:
         engine.compile(case.schema)
     except Refused:
@@ -201,9 +204,9 @@ def accepts_text(engine: Engine, case: Case, tokens: list[int]) -> bool:
 def measure_steps(
     make: Callable[..., Batch], engine: Engine, is_known: bool, texts: Sequence[Text], threads: int, repeats: int
 ) -> tuple[list[float], list[float]]:
-    """Return µs of a row at each step, of its mask and of advancing it, the fastest repeat's.
+    """Return µs per row at each step, of masks and of advancing, the fastest of the repeats.
 
-    Each row begins at another place of its text.
+    Each row begins at another position of its text.
     """
     words = np.zeros((len(texts), WORDS), np.int32)
     best = np.full((2, STEPS), np.inf)
@@ -217,7 +220,7 @@ def measure_steps(
             for token in tokens[:begin]:
                 batch.advance(index, token)
             offsets.append(begin)
-        batch.fill()  # what is made once, threads and state caches, is no row's cost
+        batch.fill()  # threads and state caches are created once and not part of the cost of a row
         for step in range(STEPS):
             with run_shares_in_turn(spent) if threads == SHARES else nullcontext():
                 spent.clear()
@@ -272,7 +275,7 @@ def build_label(run: dict[str, Any]) -> str:
 
 
 def print_batches(runs: Sequence[dict[str, Any]]) -> None:
-    """Print a table for each kind of batch: µs a row, mean over the steps, of the mask + of advancing it."""
+    """Print a table for each kind of batch: µs per row of the mask + of advancing, means over the steps."""
     for kind in KINDS:
         title = f"µs of a row, mask + advance (means over {STEPS} steps), {kind}"
         table = build_table(title, ["engine"], [f"{size} rows" for size in SIZES])
@@ -288,7 +291,7 @@ def print_batches(runs: Sequence[dict[str, Any]]) -> None:
 
 
 def plot_batches(path: Path, runs: Sequence[dict[str, Any]]) -> None:
-    """µs a row against rows."""
+    """Plot µs per row against the number of rows."""
     panels: dict[str, dict[str, list[tuple[float, float]]]] = {kind: {} for kind in KINDS}
     for run in runs:
         panels[run["schemas"]].setdefault(build_label(run), []).append((run["rows"], run["mean µs"]))

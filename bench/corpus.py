@@ -1,11 +1,11 @@
-"""What MaskBench measures on: schemas with instances that must pass and instances that must not.
+"""The data of MaskBench: schemas with valid and invalid instances.
 
-    load(path)           all cases of a file, in its order; a line is {"id", "schema", "tests": [{"valid", "data"}]}
-    choose(cases, ...)   all of them, a seeded sample, or those with given ids
-    Llama3(path)         the tokens of the Llama-3 vocabulary, by which the instances are spelled
+    load_cases(path)           all cases of a file, in its order; a line is {"id", "schema", "tests": [{"valid",
+    "data"}]} choose_cases(cases, ...)   all of them, a seeded sample, or those with given ids Llama3(path)
+    the vocabulary of Llama 3, by which instances are tokenised
 
-An instance is spelled as the upstream benchmark spells it, `json.dumps(data, indent=None, ensure_ascii=False)`
-(github.com/guidance-ai/jsonschemabench, maskbench/), and cut into tokens by the vocabulary's own tokenizer.
+An instance is serialised as the upstream benchmark does, `json.dumps(data, indent=None, ensure_ascii=False)`
+(github.com/guidance-ai/jsonschemabench, maskbench/), and tokenised by the vocabulary's own tokenizer.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def spell_json(value: Any) -> str:
 
 
 def load_cases(path: Path) -> list[Case]:
-    """All cases of a file (.jsonl or .jsonl.gz), in its order. Raises OSError, ValueError with the line's number."""
+    """Return all cases of a file (.jsonl or .jsonl.gz) in its order. Raises OSError, ValueError with
+    the line number.
+    """
     cases = []
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
@@ -72,7 +74,7 @@ def load_cases(path: Path) -> list[Case]:
 
 
 def choose_cases(cases: Sequence[Case], *, sample: int | None, seed: int, ids: Sequence[str] = ()) -> list[Case]:
-    """Those with the given ids, or a sample of them (sample=None: all), in the order of the file."""
+    """Return the cases with the given ids, or a sample (None: all), in the order of the file."""
     if ids:
         known = {case.id: case for case in cases}
         missing = [name for name in ids if name not in known]

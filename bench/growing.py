@@ -1,4 +1,4 @@
-"""Schemas with one number that grows, each with a text long enough to feel it: what `bench scaling` measures.
+"""Schemas with one growing number, each with a text whose length depends on it, for `bench scaling`.
 
 ROWS[name].make(size)   Grown(schema, text), both as JSON text; text: up to LENGTH members, the last value, ...
 """
@@ -21,7 +21,7 @@ PROSE = "It takes a while to write so long a string, and every word of it counts
 
 
 class Grown(NamedTuple):
-    """A schema and a text of it, or the beginning of one."""
+    """A schema and an instance of it, or a prefix of one."""
 
     schema: str
     text: str
@@ -29,7 +29,7 @@ class Grown(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """What grows. constant: whether the schema's own length does not; whole: whether the text is a whole instance."""
+    """A kind of growth. constant: whether the length of the schema is. whole: whether the text is a whole instance."""
 
     make: Callable[[int], Grown]
     constant: bool
@@ -50,14 +50,14 @@ def grow_max_items(size: int) -> Grown:
 
 
 def grow_min_items(size: int) -> Grown:
-    """The array is left open where it would be too long."""
+    """Grow minItems; the text is a prefix of the array if that would be too long."""
     schema = {"type": "array", "items": {"type": "integer"}, "minItems": size}
     text = json.dumps([37 * number % 1_000 for number in range(min(size, LENGTH))])
     return Grown(json.dumps(schema), text if size <= LENGTH else text[:-1])
 
 
 def spell_number(number: int) -> str:
-    """Another word for every number, made of syllables, so that many have the same beginning."""
+    """Return a different word for each number, made of syllables, so that many have a common prefix."""
     parts = []
     left = number + 13 * 13
     while left:
@@ -67,7 +67,7 @@ def spell_number(number: int) -> str:
 
 
 def grow_enum(size: int) -> Grown:
-    """Grow an enum; the text is an array of its values, spread over all, the last among them."""
+    """Grow an enum; the text is an array of some of its values, with the last one."""
     words = [spell_number(number) for number in range(size)]
     schema = {"type": "array", "items": {"enum": words}}
     return build_grown(
@@ -76,7 +76,7 @@ def grow_enum(size: int) -> Grown:
 
 
 def grow_optional_keys(size: int) -> Grown:
-    """Up to KEYS of them, spread over all there are, the last among them."""
+    """Grow the number of optional keys; the text has up to KEYS of them, with the last one."""
     names = [spell_number(number) for number in range(size)]
     schema = {
         "type": "object",

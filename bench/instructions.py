@@ -1,14 +1,14 @@
-"""How many instructions are a step and a first mask? A figure that does not know how fast or busy a machine is.
+"""How many instructions are a step and a first mask? They do not depend on the speed and load of the machine.
 
     python -m bench instructions
 
-Each engine runs under `valgrind --tool=callgrind`, which counts instructions by interpreting them, and is told by
-client requests where to begin and end (valgrind.h; `Requests`): from the text of a schema to its first mask; the walk
-along a text, mask and advance token by token, when nothing of it is known (fresh); and the third such walk (warm).
-The same loop around an engine that does nothing is taken off. A mask's 16 KB are copied by 32 bytes an instruction: few
-instructions are not always little time. valgrind knows no AVX-512, so kernels are compiled for
-x86-64-v3 here, too. Of a warm step it is also told what is inside the engine (kernels, or the peer's library); the rest
-is Python, its binding, and what they call of the C library.
+Each engine runs under `valgrind --tool=callgrind`, which counts instructions by interpreting them. Client requests
+(valgrind.h; `Requests`) begin and end the count: from the text of a schema to its first mask; the walk along a text,
+mask and advance token by token, with empty caches (fresh); and the third such walk (warm). The count of the same loop
+with an engine that does nothing is subtracted. The 16 KB of a mask are copied with 32 bytes per instruction, so few
+instructions may still take time. valgrind does not support AVX-512, so kernels are compiled for x86-64-v3. For a warm
+step the instructions inside the engine (kernels, or the library of the peer) are also counted apart; the rest is
+Python, the binding, and the C library.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ CASES = {
     ),
     "any JSON": ({}, {"a": [1, True, None, "b c"], "d": {"e": [{"f": "ghi jkl"}, -2.5e3]}}),
 }
-"""A schema and an instance that walks through what is particular about it."""
+"""A schema, and an instance that uses its features."""
 PHASES = ("first mask", "fresh", "warm")
 SECONDS = 900
 LEVEL = 1
-"""What valgrind emulates, of the levels of the target linux-x86_64: x86-64-v3."""
+"""The level of the target linux-x86_64 that valgrind emulates: x86-64-v3."""
 COMPILE = f"""
 from constrain.kernels.native.library_cache import list_libraries
 from constrain.kernels.native.native_library import SUFFIX, TABLE, compute_source_hash, name_platform, open_library
@@ -87,14 +87,14 @@ if not any(find and find(TABLE + "{LEVEL}") for find in libraries):
     compile_for_host(compute_source_hash(), lambda done, count: None, {LEVEL})
 """
 COPIES = {"GLIBC_TUNABLES": "glibc.cpu.x86_rep_movsb_threshold=1000000000:glibc.cpu.x86_rep_stosb_threshold=1000000000"}
-"""valgrind counts an instruction that repeats itself once for every byte: copies shall not be made of it."""
+"""Makes the C library copy without `rep movsb`, which valgrind counts once for every byte."""
 OWN = {name: "/kernels" if name.startswith("constrain") else f"/{name}/" for name in ENGINES}
-"""What the path of an engine's compiled code contains."""
+"""Part of the paths of the compiled code of an engine."""
 LABEL = re.compile(r"^desc: Trigger: Client Request: (.*)$", re.M)
 
 
 class Requests:
-    """callgrind, asked from inside: a special sequence of instructions that valgrind alone gives a meaning."""
+    """Client requests to callgrind: a sequence of instructions that has an effect under valgrind only."""
 
     CODE = bytes.fromhex("4889f8 31d2 48c1c703 48c1c70d 48c1c73d 48c1c733 4887db 4889d0 c3")
     """rax = the request, rdx = 0; four rotations of rdi that together do nothing; xchg rbx, rbx; the answer."""
@@ -107,19 +107,19 @@ class Requests:
         self.words = (ctypes.c_uint64 * 6)()
         self.call = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(address)
 
-    def ask(self, request: int, argument: int = 0) -> int:
-        """Return the answer of valgrind; 0 without it."""
+    def send(self, request: int, argument: int = 0) -> int:
+        """Send a request. Return the answer of valgrind, or 0 without it."""
         self.words[0], self.words[1] = request, argument
         return int(self.call(ctypes.addressof(self.words)))
 
     def dump(self, label: str) -> None:
-        """Write what was counted since the last dump or zero, under a label."""
+        """Write the counts since the last dump or ZERO, with a label."""
         text = ctypes.create_string_buffer(label.encode())
-        self.ask(self.DUMP_AT, ctypes.addressof(text))
+        self.send(self.DUMP_AT, ctypes.addressof(text))
 
 
 class Idle:
-    """The loop alone."""
+    """An engine that does nothing."""
 
     def compile(self, text: str) -> None: ...
     def start(self) -> None: ...
@@ -128,10 +128,10 @@ class Idle:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; 0, or 2 where valgrind is missing."""
+    """Run the bench. Return the exit code: 2 if valgrind is missing."""
     chosen = ["constrain", "constrain-any", "llguidance"]
     parser = build_parser("instructions", __doc__, "vocabulary", "results", engines=ENGINES, engines_default=chosen)
-    parser.add_argument("--inside", choices=list(ENGINES), help="used by the command itself: what valgrind runs")
+    parser.add_argument("--inside", choices=list(ENGINES), help="internal: the engine that runs under valgrind")
     options = parser.parse_args(arguments)
     if options.inside:
         run_under_valgrind(options.inside, Llama3(options.vocabulary))
@@ -169,7 +169,7 @@ def spell_instance(name: str) -> str:
 
 
 def count_instructions(vocabulary: Path, environment: dict[str, str], name: str) -> dict[str, int]:
-    """Run one engine under valgrind: instructions by label. They do not depend on what else the machine does."""
+    """Run one engine under valgrind. Return instructions by label."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             "valgrind", "--tool=callgrind", "--instr-atstart=no", "--smc-check=all-non-file",
@@ -183,7 +183,7 @@ def count_instructions(vocabulary: Path, environment: dict[str, str], name: str)
 
 
 def read_dumps(folder: Path, own: str) -> dict[str, int]:
-    """Of all dumps, by their labels: the instructions, and "<label>, inside" for those in objects named like `own`."""
+    """Return the instructions of all dumps by label, and of objects with `own` in their path as "<label>, inside"."""
     found = {}
     for path in folder.iterdir():
         text = path.read_text()
@@ -195,7 +195,9 @@ def read_dumps(folder: Path, own: str) -> dict[str, int]:
 
 
 def sum_by_object(text: str) -> dict[str, int]:
-    """Instructions of each object file in a dump (the callgrind format: a line below `calls=` is of the called)."""
+    """Sum the instructions of each object file in a dump. In callgrind's format the line after `calls=`
+    is of the callee.
+    """
     costs: dict[str, int] = {}
     here, called = "", False
     for line in text.splitlines():
@@ -208,17 +210,17 @@ def sum_by_object(text: str) -> dict[str, int]:
 
 
 def run_under_valgrind(name: str, vocabulary: Llama3) -> None:
-    """What valgrind runs: prepares the engine uncounted, then counts every case."""
+    """Run in valgrind: prepare the engine without counting, then count every case."""
     if OWN[name] == "/kernels" and find_compiled() is None:
         raise RuntimeError("the sources of the kernels have changed; under valgrind they would compile for hours")
     engine = ENGINES[name](vocabulary)
     measure_schema(engine, tokenise_case(WARM, vocabulary))
     requests = Requests()
-    if not requests.ask(Requests.RUNNING):
+    if not requests.send(Requests.RUNNING):
         raise RuntimeError("--inside runs under valgrind only")
     tokens = {case: vocabulary.encode(spell_instance(case)) for case in CASES}
     taken = {case: accepts_case(engine, case, vocabulary) for case in CASES}
-    requests.ask(Requests.START)
+    requests.send(Requests.START)
     for case, (schema, _) in CASES.items():
         if taken[case]:
             for label, driven in (("", engine), ("idle ", Idle())):
@@ -226,8 +228,8 @@ def run_under_valgrind(name: str, vocabulary: Llama3) -> None:
 
 
 def accepts_case(engine: Engine, case: str, vocabulary: Llama3) -> bool:
-    """Return whether the engine takes the schema and the text: only then its counts say something."""
-    # Another text than the one that is counted: engines may keep what they compile.
+    """Return whether the engine compiles the schema and accepts the text of a case."""
+    # The text of the schema differs from the one that is counted, since engines may cache what they compile.
     schema = json.dumps(CASES[case][0], indent=1)
     instance = Instance(spell_instance(case), True)
     result = measure_schema(engine, tokenise_case(Case(case, schema, (instance,)), vocabulary))
@@ -235,15 +237,15 @@ def accepts_case(engine: Engine, case: str, vocabulary: Llama3) -> bool:
 
 
 def drive_engine(engine: Any, label: str, schema: str, tokens: list[int], requests: Requests) -> None:
-    """One case: three dumps, by the names of PHASES."""
-    requests.ask(Requests.ZERO)
+    """Run one case: a dump of the first mask, and of each walk."""
+    requests.send(Requests.ZERO)
     engine.compile(schema)
     engine.start()
     engine.mask()
     requests.dump(f"{label}: first mask")
     for walk in ("fresh", "again", "warm"):
         engine.start()
-        requests.ask(Requests.ZERO)
+        requests.send(Requests.ZERO)
         for token in tokens:
             engine.mask()
             engine.advance(token)
@@ -251,9 +253,8 @@ def drive_engine(engine: Any, label: str, schema: str, tokens: list[int], reques
 
 
 def summarise_counts(counts: dict[str, dict[str, int]], lengths: dict[str, int]) -> list[dict[str, Any]]:
-    """A row a case and engine: instructions of the first mask, of a fresh and a warm step, and of it inside the engine.
-
-    None: the engine does not take the schema or the text.
+    """Return a row for each case and engine: instructions of the first mask, of a fresh and a warm step, and of the
+    warm step inside the engine; None if the engine does not accept the schema or the text.
     """
     rows = []
     for case, tokens in lengths.items():

@@ -16,7 +16,7 @@ from constrain import Matcher, Vocabulary, compile
 from constrain.compilation.compile_caches import recent
 
 from .options import build_parser
-from .process_memory import read_resident_memory
+from .process_figures import read_resident_memory
 
 
 def read_collected_memory() -> float:

@@ -28,7 +28,7 @@ from .corpus import Llama3
 from .engines import ENGINES
 from .measure import WARM, Job, measure_schema, tokenise_case
 from .options import build_parser, read_cases
-from .process_memory import read_private_memory
+from .process_figures import read_private_memory
 from .record import write_result
 from .tables import print_rows
 from .workers import Failure, Guard, run_guarded, run_in_child

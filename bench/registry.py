@@ -69,7 +69,7 @@ BENCHES: dict[str, Bench] = {
         "µs of CPU from the text of a schema to its first mask: the first time, again, and in a later process",
     ),
     "compile_cost": Bench(
-        "What does compiling cost where schemas are large or nasty, in time and memory?",
+        "What does compiling cost where schemas are large or difficult, in time and memory?",
         "ms to the first mask by wall and CPU, ms of another compile, MiB added at the peak; ! is above a mark",
     ),
     "vocabulary": Bench(
@@ -91,7 +91,7 @@ BENCHES: dict[str, Bench] = {
         "--threads 1,2",
     ),
     "apply_masks": Bench(
-        "What does it cost to apply masks to logits on the CPU, beside the peers and beside what memory can do?",
+        "What does it cost to apply masks to logits on the CPU, beside the peers and the limit of memory?",
         "µs for all rows by type and mask; the last row is ours in parts of the limit",
     ),
     "decoding": Bench(
@@ -225,7 +225,7 @@ BENCHES: dict[str, Bench] = {
         "--draws 200",
     ),
     "architecture": Bench(
-        "Is the library easy to find one's way in: cycles, names used twice, one-word names?",
+        "Is the library easy to navigate: import cycles, names used twice, one-word names?",
         "each figure with its limit",
         "--docstrings 20",
     ),

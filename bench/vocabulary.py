@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from .options import build_parser, split_names
-from .process_memory import read_private_memory
+from .process_figures import read_private_memory
 from .record import write_result
 from .tables import build_table, format_value, print_table
 from .workers import run_in_child

@@ -21,7 +21,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, Literal, TypeVar
 
-from .process_memory import read_address_space
+from .process_figures import read_address_space, read_cpu_seconds
 
 __all__ = ["Failure", "Guard", "fork_child", "run_guarded", "reap_child", "run_in_child", "stream_from_child"]
 
@@ -169,16 +169,6 @@ def await_outcome(pipe: Connection, pid: int, limits: Guard) -> bool:
         if read_cpu_seconds(pid) - begin > limits.seconds:
             return False
     return False
-
-
-def read_cpu_seconds(pid: int) -> float:
-    """Return seconds that a process has computed (proc(5), stat: utime and stime, the 14th and 15th value)."""
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            values = file.read().rpartition(")")[2].split()
-    except FileNotFoundError:
-        return 0.0
-    return (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def serve_items(

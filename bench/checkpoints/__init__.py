@@ -1,7 +1,7 @@
 """Other weights of the embedded model.
 
-`demo-0.1.0` are the weights of version 0.1.0, which the results of some benches rest on: what the embedded model was
-before its second training run. They are part of the repository and not of the wheel.
+`demo-0.1.0` has the weights of version 0.1.0, before the second training run, which some committed results depend on.
+It is part of the repository and not of the wheel.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 __all__ = ["BASELINE", "CHECKPOINTS", "find_checkpoint", "load_checkpoint"]
 
 BASELINE = "demo-0.1.0"
-"""The checkpoint that benches take whose recorded figures depend on what the model writes."""
+"""The checkpoint of benches whose committed figures depend on the texts of the model."""
 CHECKPOINTS = ("demo", BASELINE)
 
 
 def find_checkpoint(name: str) -> Path:
-    """Return the folder of a checkpoint. name: one of CHECKPOINTS, or a folder; "demo" is the one that is shipped.
+    """Return the folder of a checkpoint. name: one of CHECKPOINTS, or a folder; "demo" is that of the wheel.
 
     Raises FileNotFoundError if there is no such model.
     """

@@ -1,6 +1,6 @@
-"""What does it cost to get from a schema's text to the first mask, where schemas are large or nasty?
+"""What does it cost to get from the text of a schema to the first mask, where schemas are large or difficult?
 
-`cases` makes such schemas, each in sizes that grow, so that a cliff shows; `trial` takes one through one engine in a
-fresh process, with wall time, CPU time and memory; `dev` finds the slowest of a file of schemas and says where their
-time goes. `python -m bench compile_cost` prints the table.
+`cases` builds such schemas in growing sizes; `trial` measures wall time, CPU time and memory of one schema with one
+engine in a new process; `dev` finds the slowest schemas of a file and profiles them. `python -m bench compile_cost`
+prints the table.
 """

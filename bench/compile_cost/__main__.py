@@ -1,13 +1,13 @@
-"""What does compiling cost where schemas are large or nasty? Ours beside the peers, in one run.
+"""What does compiling cost where schemas are large or difficult? constrain and its peers in one run.
 
     python -m bench compile_cost [--only enum] [--engines constrain-any,llguidance]
     python -m bench compile_cost --dev ../shared/data/maskbench-dev.jsonl.gz
 
-From the text of a schema to its first mask over Llama 3's 128,256 tokens: wall and CPU milliseconds (median of fresh
-processes, each forked where kernels are loaded and the vocabulary is prepared), of another compile in the same process
-("again"), and the physical memory added at the peak. `!` marks what is above 100 ms, on both clocks, or 256 MiB, or
-failed within 10 s and 2 GiB. With --dev, instead: the schemas of a file that are above the mark, and where their time
-goes. Saved as JSON in bench/results/.
+From the text of a schema to its first mask over Llama 3's 128,256 tokens: wall and CPU milliseconds (median of new
+processes, each forked after kernels are loaded and the vocabulary is prepared), those of another compilation in the
+same process ("again"), and the additional memory at the peak. `!` marks more than 100 ms of both wall and CPU time,
+more than 256 MiB, and failures within the limits of 10 s and 2 GiB. With --dev, instead: the schemas of a file above
+these limits, with a profile. Results are written to bench/results/ as JSON.
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the bench. Return the exit code."""
     shared = ("vocabulary", "only", "repeat", "sample", "ids", "seed", "seconds", "mebibytes", "core", "results")
     parser = build_parser("compile_cost", __doc__, *shared, engines=ENGINES)
-    parser.add_argument("--dev", type=Path, dest="data", metavar="FILE", help="the slowest schemas of a file instead")
-    parser.add_argument("--limit", type=float, default=900.0, help="of --dev: seconds for the pass, per engine")
+    parser.add_argument(
+        "--dev", type=Path, dest="data", metavar="FILE", help="find the slowest schemas of a file instead"
+    )
+    parser.add_argument("--limit", type=float, default=900.0, help="seconds of the first pass of --dev, per engine")
     options = parser.parse_args(arguments)
     console = Console()
     console.width = max(console.width, WIDTH)
@@ -71,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_trials(engine: Engine, growing: list[Growing], guard: Guard, repeat: int) -> Iterator[tuple[str, Cost]]:
-    """Measure every case with an engine; where the size before failed, the next ones are not tried."""
+    """Measure every case with an engine. After a failure, larger sizes are skipped."""
     failed: dict[str, str] = {}
     for case in growing:
         if case.group in failed:
@@ -89,13 +91,13 @@ def host_work(name: str, vocabulary: Llama3, work: Callable[[Engine], Iterator[A
 
 
 def print_costs(growing: list[Growing], found: dict[str, list[tuple[str, Cost]]], console: Console) -> None:
-    """The table: a row for each case, for each engine the first compile, CPU, another compile, memory."""
+    """Print a row for each case: for each engine the first compilation, its CPU time, another compilation, memory."""
     table = build_table("ms to the first mask: wall, CPU, again; MiB added", ["schema"], found)
     for index, case in enumerate(growing):
         table.add_row(case.name, *(format_cost(outcomes[index][1]) for outcomes in found.values()))
     print_table(table, console)
     for name, outcomes in found.items():
-        over = [label for label, one in outcomes if one.over]
+        over = [label for label, one in outcomes if one.exceeds_limit]
         refused = sum(bool(one.refused) for _, one in outcomes)
         console.print(
             f"{name}: {len(over)} of {len(outcomes)} above {TIME:g} ms or {MEMORY:g} MiB, {refused} refused",
@@ -111,7 +113,7 @@ def format_cost(one: Cost) -> str:
     if one.refused:
         return "refused"
     wall, cpu, again, added = (median(values) for values in (one.wall, one.cpu, one.again, one.mebibytes))
-    return f"{wall:,.1f}  {cpu:,.1f}  {again:,.1f}  {added:,.1f}" + (" !" if one.over else "  ")
+    return f"{wall:,.1f}  {cpu:,.1f}  {again:,.1f}  {added:,.1f}" + (" !" if one.exceeds_limit else "  ")
 
 
 def format_line(one: Slow | str) -> str:
@@ -120,7 +122,7 @@ def format_line(one: Slow | str) -> str:
 
 
 def plain_values(one: Slow | str | tuple[str, Cost]) -> Any:
-    """Return one outcome as JSON has it."""
+    """Return an outcome as a JSON value."""
     if isinstance(one, str):
         return one
     return asdict(one) if isinstance(one, Slow) else {"name": one[0], **asdict(one[1])}

@@ -1,6 +1,6 @@
-"""Schemas that grow: the same shape in several sizes, where a compiler that unrolls or multiplies falls off a cliff.
+"""Schemas of growing size, for which a compiler that unrolls counts or multiplies alternatives takes too long.
 
-cases()     [Growing(group, name, text)], in the order of the table; text is made when it is asked for
+list_growing_cases()     yields Growing(group, ...) in the order of the table; texts are built on use
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["Growing", "list_growing_cases"]
 
 
 class Growing(NamedTuple):
-    """One schema. group: what grows. size: how far."""
+    """One schema. group: what grows. size: its size."""
 
     group: str
     size: str
@@ -22,7 +22,7 @@ class Growing(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As the table and `--only` call it."""
+        """The name in the table and for `--only`."""
         return f"{self.group}, {self.size}"
 
     @property
@@ -43,7 +43,7 @@ def list_growing_cases() -> Iterator[Growing]:
 
 
 def grow_bounds() -> Iterator[Growing]:
-    """Grow counts: nothing that is unrolled survives 10^7."""
+    """Yield schemas with large counts, which must not be unrolled."""
     text, each = {"type": "string"}, {"type": "integer", "minimum": 0}
     for size in (10**3, 10**5, 10**7):
         n, half = f"{size:,}", size // 2
@@ -61,7 +61,7 @@ def grow_bounds() -> Iterator[Growing]:
 
 
 def grow_constants() -> Iterator[Growing]:
-    """Long lists of values."""
+    """Yield schemas with long lists of values."""
     for size in (10**3, 10**4, 10**5):
         n = f"{size:,}"
         draw = random.Random(size)
@@ -79,7 +79,7 @@ SYLLABLES = ("ba", "ke", "lo", "mi", "nu", "ra", "so", "ti", "zu", "ä", "日", 
 
 
 def grow_keys() -> Iterator[Growing]:
-    """Many optional keys: 2^n subsets, n! orders."""
+    """Yield schemas with many optional keys: 2^n subsets, n! orders."""
     for size in (50, 500, 5_000):
         names = [f"key {number}" for number in range(size)]
         members = {name: {"type": ("string", "integer", "boolean")[len(name) % 3]} for name in names}
@@ -92,7 +92,7 @@ def grow_keys() -> Iterator[Growing]:
 
 
 def grow_nesting() -> Iterator[Growing]:
-    """oneOf in oneOf: every level doubles what a compiler that multiplies out has to carry."""
+    """Yield schemas of nested oneOf; each level doubles the number of combinations."""
     for size in (3, 6, 12):
         levels = f"{size} levels"
         yield Growing("oneOf nested in members, disjoint", levels, grow_tagged_unions(size))
@@ -103,7 +103,7 @@ def grow_nesting() -> Iterator[Growing]:
 
 
 def grow_tagged_unions(levels: int) -> dict[str, Any]:
-    """Two kinds of object, distinguished by a constant; one holds the next level."""
+    """Return a union of two objects, distinguished by a constant; one contains the next level."""
     inner = grow_tagged_unions(levels - 1) if levels else {"type": "string"}
     kinds = {"leaf": {"value": {"type": "string"}}, "node": {"next": inner}}
     return {"oneOf": [
@@ -113,7 +113,7 @@ def grow_tagged_unions(levels: int) -> dict[str, Any]:
 
 
 def grow_overlapping_patterns(levels: int) -> dict[str, Any]:
-    """Two kinds of object that one object can be at once, unless a key says otherwise."""
+    """Return a union of two objects that overlap unless a key excludes it."""
     inner = grow_overlapping_patterns(levels - 1) if levels else {"type": "integer"}
     return {"type": "object", "oneOf": [
         {"properties": {"a": {"type": "string"}, "next": inner}, "required": ["a"]},
@@ -122,19 +122,19 @@ def grow_overlapping_patterns(levels: int) -> dict[str, Any]:
 
 
 def grow_type_unions(levels: int) -> dict[str, Any]:
-    """One value, whose `kind` decides at every level."""
+    """Return a union of types, selected by `kind` at every level."""
     here = {"type": "object", "properties": {"kind": {"const": f"k{levels}"}}, "required": ["kind"]}
     return {"oneOf": [here, grow_type_unions(levels - 1)]} if levels else here
 
 
 def grow_exclusive_unions(levels: int, keyword: str = "oneOf") -> dict[str, Any]:
-    """One object in which a key may stand only if the rest is otherwise."""
+    """Return an object in which a key is allowed only if the other alternative does not match."""
     here = {"type": "object", "required": [f"k{levels}"]}
     return {keyword: [here, grow_exclusive_unions(levels - 1, keyword)]} if levels else here
 
 
 def grow_references() -> Iterator[Growing]:
-    """Documents of many definitions, each used by the next and by an earlier one."""
+    """Yield schemas of many definitions, each used by the next and by an earlier one."""
     for size in (10, 100, 1_000):
         yield Growing("$defs in a chain, recursive", f"{size:,}", {
             "$ref": "#/$defs/d0",
@@ -162,7 +162,7 @@ def grow_references() -> Iterator[Growing]:
 
 
 def grow_patterns() -> Iterator[Growing]:
-    """Regular expressions that are long, counted, ambiguous or look ahead."""
+    """Yield patterns that are long, counted, ambiguous or have lookahead."""
     draw = random.Random(0)
     for size in (10, 100, 1_000):
         words = "|".join(f"{draw.choice(SYLLABLES)}{number:x}" for number in range(size))
@@ -184,7 +184,7 @@ def grow_patterns() -> Iterator[Growing]:
 
 
 def grow_values() -> Iterator[Growing]:
-    """Arrays of different items, and numbers on a grid."""
+    """Yield schemas of unique items and of multiples."""
     for size in (10**3, 10**5, 10**7):
         n = f"{size:,}"
         yield Growing("uniqueItems over strings", n, {

@@ -1,7 +1,7 @@
-"""The slowest schemas of a file: a pass over all of them, then those above the mark again, and where their time goes.
+"""Find the slowest schemas of a file: a pass over all of them, then those above the limits again, with a profile.
 
-The pass is one worker that takes schema after schema, as a server does. What is above the mark there is tried again in
-fresh processes, since a busy machine makes anything slow once, and then once more under Python's profiler.
+In the pass one worker compiles all schemas, as a server does. Those above the limits are measured again in new
+processes, since on a busy machine any schema may be slow once, and then under Python's profiler.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Slow", "find_slowest"]
 
 @dataclass(slots=True)
 class Slow:
-    """A schema above the mark. cost: in fresh processes. where: the functions that compute longest, and their share."""
+    """A schema above a limit. cost: in new processes. where: the functions with most CPU time, and their share."""
 
     id: str
     cost: Cost
@@ -35,7 +35,7 @@ class Slow:
 
 
 def find_slowest(engine: Engine, cases: list[Case], guard: Guard, repeat: int, seconds: float) -> Iterator[Slow | str]:
-    """Those above the mark, then one line about the pass."""
+    """Yield the schemas above the limits, then a line about the pass."""
     begin, times, suspects = perf_counter(), list[float](), list[Case]()
     for index, outcome in run_guarded(partial(time_quickly, engine), cases, limits=guard, fresh=False):
         if isinstance(outcome, Failure) or (outcome is not None and min(outcome) > TIME):
@@ -48,7 +48,7 @@ def find_slowest(engine: Engine, cases: list[Case], guard: Guard, repeat: int, s
     passed = index + 1
     for case in suspects:
         found = measure_cost(engine, case.schema, guard, repeat)
-        if found.over:
+        if found.exceeds_limit:
             where = next(run_guarded(partial(profile_compile, engine), [case.schema], limits=guard, fresh=True))[1]
             yield Slow(case.id, found, [where.detail] if isinstance(where, Failure) else where)
     yield (
@@ -58,7 +58,7 @@ def find_slowest(engine: Engine, cases: list[Case], guard: Guard, repeat: int, s
 
 
 def time_quickly(engine: Engine, case: Case) -> tuple[float, float] | None:
-    """In the worker: (wall ms, CPU ms) to the first mask; None if it was refused."""
+    """Run in the worker: return (wall ms, CPU ms) to the first mask, or None if the schema is refused."""
     begin, begin_cpu = perf_counter_ns(), process_time_ns()
     try:
         make_first_mask(engine, case.schema)
@@ -68,7 +68,7 @@ def time_quickly(engine: Engine, case: Case) -> tuple[float, float] | None:
 
 
 def profile_compile(engine: Engine, text: str, most: int = 4) -> list[str]:
-    """In the worker: the functions with most time of their own, what they call outside of constrain included."""
+    """Run in the worker: return the functions with most time, including their calls outside of constrain."""
     with cProfile.Profile() as profiler:
         make_first_mask(engine, text)
     stats: Any = pstats.Stats(profiler)
@@ -76,7 +76,7 @@ def profile_compile(engine: Engine, text: str, most: int = 4) -> list[str]:
     for (file, _, name), (_, _, seconds, _, callers) in stats.stats.items():
         if "constrain" in file:
             own[name_place(file, name)] = own.get(name_place(file, name), 0.0) + seconds
-        else:  # a builtin or a library: its time is its caller's, one level up
+        else:  # the time of a builtin or a library counts for its caller, one level up
             for (from_file, _, from_name), counts in callers.items():
                 label = name_place(from_file, from_name) if "constrain" in from_file else "elsewhere"
                 own[label] = own.get(label, 0.0) + counts[2]

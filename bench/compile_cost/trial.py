@@ -1,8 +1,8 @@
-"""One schema through one engine, in a process forked where the engine is ready: time to the first mask, and memory.
+"""Measure one schema with one engine, in a process forked after the engine is prepared: time to the first mask, memory.
 
-The first compile is what the table says: nothing of this schema is known then. It is repeated in fresh processes, since
-engines remember patterns, formats or whole schemas between compiles; what a second compile in the same process costs
-is told beside it (XGrammar's cache of schemas is emptied before; nothing else is).
+The table has the first compilation, before which nothing of the schema is cached. It is repeated in new processes,
+since engines cache patterns, formats or whole schemas. A second compilation in the same process is measured, too
+(XGrammar's cache of schemas is cleared before it, no other cache is).
 """
 
 from __future__ import annotations
@@ -16,23 +16,25 @@ from typing import Any
 
 from ..engines import Engine, Refused, Xgrammar
 from ..measure import make_first_mask
-from ..process_memory import read_resident_memory
+from ..process_figures import read_resident_memory
 from ..workers import Failure, Guard, run_guarded
 
 __all__ = ["ENOUGH", "MEMORY", "TIME", "Cost", "measure_cost"]
 
 TIME = 100.0
-"""Milliseconds to the first mask that no schema should need."""
+"""Limit of milliseconds to the first mask."""
 MEMORY = 256.0
-"""MiB that no schema should add."""
+"""Limit of additional MiB."""
 ENOUGH = 2.0
-"""Seconds after which a trial is not repeated: it is over the mark by far."""
+"""Seconds after which a trial is not repeated: it exceeds the limit by far."""
 
 
 @dataclass(slots=True)
 class Cost:
-    """wall, cpu: ms to the first mask. again: wall ms of another compile in the same process. mebibytes: added at the
-    peak. refused: the reason; failed: timeout, memory or crash. A list has one value for each process."""
+    """The cost of one schema with one engine. wall, cpu: ms to the first mask. again: wall ms of another compilation in
+    the same process. mebibytes: additional memory at the peak. Lists have one value for each process. refused: the
+    reason. failed: timeout, memory or crash.
+    """
 
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
@@ -42,19 +44,21 @@ class Cost:
     failed: str = ""
 
     @property
-    def told(self) -> bool:
-        """Return whether there are figures."""
+    def is_measured(self) -> bool:
+        """Whether there are figures."""
         return bool(self.wall) and not self.failed
 
     @property
-    def over(self) -> bool:
-        """Return whether it failed, or is above one of the two marks; a busy machine's waiting is not the engine's."""
-        slow = self.told and min(median(self.wall), median(self.cpu)) > TIME
-        return bool(self.failed) or slow or (self.told and median(self.mebibytes) > MEMORY)
+    def exceeds_limit(self) -> bool:
+        """Whether it failed or exceeds a limit; time must exceed it on both clocks, as a busy machine
+        adds wall time.
+        """
+        slow = self.is_measured and min(median(self.wall), median(self.cpu)) > TIME
+        return bool(self.failed) or slow or (self.is_measured and median(self.mebibytes) > MEMORY)
 
 
 def measure_cost(engine: Engine, text: str, guard: Guard, repeat: int) -> Cost:
-    """One schema through one engine that is ready."""
+    """Measure one schema with a prepared engine."""
     found = Cost()
     for _ in range(repeat):
         outcome = next(run_guarded(partial(run_trial, engine), [text], limits=guard, fresh=True))[1]
@@ -72,7 +76,7 @@ def measure_cost(engine: Engine, text: str, guard: Guard, repeat: int) -> Cost:
 
 
 def run_trial(engine: Engine, text: str) -> Any:
-    """In the worker: (wall ms, CPU ms, wall ms of a second time, MiB added), or why it was refused."""
+    """Run in the worker: return (wall ms, CPU ms, wall ms of a second compilation, additional MiB), or the refusal."""
     held = read_resident_memory("VmRSS")
     begin, begin_cpu = perf_counter_ns(), process_time_ns()
     try:

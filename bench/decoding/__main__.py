@@ -1,15 +1,15 @@
-"""How fast is generation under constraints, and do its promises hold? Our Engine, and the peers inside transformers.
+"""How fast is generation under constraints, and are answers valid? Our Engine, and the peers inside transformers.
 
     python -m bench decoding --parts plain,forced,drafts,batches,budgets --models demo,random-100m,random-1b
 
-plain      tokens per second under a constraint over tokens per second without one, no drafts; the peers by the side
+plain      tokens per second under a constraint over tokens per second without one, no drafts; with the peers
 forced     the same on the structured half of the schemas, for each way to handle forced text, and what limits it
 drafts     tokens per second with drafts over those without, on texts that copy much of their prompt (demo model)
-batches    32 rows under 32 constraints: the share of the time outside the forward pass and its softmax; n=8 beside n=1
-budgets    five budgets for each schema, from the shortest answer upward: what validates, and what exceeds its budget
-           (--budget-schemas 1000 --peer-schemas 100 takes a quarter of an hour by itself)
+batches    32 rows under 32 constraints: the share of time outside the forward pass and the softmax; n=8 over n=1
+budgets    five token budgets for each schema, from the shortest answer upward: valid answers, exceeded budgets
+           (--budget-schemas 1000 --peer-schemas 100 takes 15 minutes)
 
-All of it takes about 20 minutes on two idle cores, and 6 GB of memory; the larger models take fewer schemas and tokens.
+All parts take about 20 minutes on two idle cores, and 6 GB of memory; larger models run fewer schemas and tokens.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--models", type=split_names(MODELS), default=list(MODELS), metavar="A,B", help=", ".join(MODELS)
     )
-    parser.add_argument("--tokens", type=int, default=64, help="most tokens of a text")
+    parser.add_argument("--tokens", type=int, default=64, help="max_tokens")
     parser.add_argument("--budget-schemas", type=int, default=100, help="schemas of the part budgets")
-    parser.add_argument("--peer-schemas", type=int, default=20, help="of these, schemas that the peers take")
+    parser.add_argument("--peer-schemas", type=int, default=20, help="how many of these the peers run, too")
     options = parser.parse_args(arguments)
     for name in options.models:
         loaded = load_bench_model(name, options.vocabulary, options.checkpoint)
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_plain(loaded: Any, options: Any, name: str) -> Rows:
     """Run the part "plain"."""
     effort = EFFORTS[name]
-    cases = read_some(options, min(effort.schemas, options.sample))
+    cases = read_sample(options, min(effort.schemas, options.sample))
     with ProgressBlock(f"plain, {name}", 4 * len(cases)) as step:
         return measure_plain(
             loaded, cases, most=min(effort.tokens, options.tokens), repeat=min(effort.repeat, options.repeat),
@@ -77,11 +77,11 @@ def run_plain(loaded: Any, options: Any, name: str) -> Rows:
 
 
 def run_forced(loaded: Any, options: Any, name: str) -> Rows:
-    """Run the part "forced". What a random model writes by itself means nothing: it writes documents only."""
+    """Run the part "forced". Random models write given documents only: their own texts mean nothing."""
     import constrain
 
     effort = EFFORTS[name]
-    cases = read_some(options, options.sample)
+    cases = read_sample(options, options.sample)
     with constrain.Engine(loaded) as engine, ProgressBlock(f"forced, {name}", 2 * len(cases)) as step:
         half, missing = find_structured_half(engine.vocabulary, cases, step)
         print(f"the structured half: {len(half)} of {len(cases)} schemas; {missing} have no document to write")
@@ -102,11 +102,11 @@ def run_drafts(loaded: Any, options: Any, name: str) -> Rows:
     """Run the part "drafts"."""
     import constrain
 
-    few = max(options.sample // 4, 4)
-    documents = find_document_tasks(read_some(options, 20 * few), few)
-    tasks = {"records": build_record_tasks(few, options.seed), "documents": documents}
+    count = max(options.sample // 4, 4)
+    documents = find_document_tasks(read_sample(options, 20 * count), count)
+    tasks = {"records": build_record_tasks(count, options.seed), "documents": documents}
     rows: Rows = []
-    with constrain.Engine(loaded) as engine, ProgressBlock("drafts", 4 * few) as step:
+    with constrain.Engine(loaded) as engine, ProgressBlock("drafts", 4 * count) as step:
         for task, some in tasks.items():
             for temperature in (0.0, 1.0):
                 made = measure_drafts(
@@ -120,7 +120,7 @@ def run_batches(loaded: Any, options: Any, name: str) -> Rows:
     """Run the part "batches"."""
     import constrain
 
-    cases = read_some(options, 8 * ROWS)
+    cases = read_sample(options, 8 * ROWS)
     effort = EFFORTS[name]
     with constrain.Engine(loaded, slots=ROWS) as engine:
         most = min(effort.tokens, options.tokens)
@@ -135,7 +135,7 @@ def run_budgets(loaded: Any, options: Any, name: str) -> Rows:
     """Run the part "budgets"."""
     import constrain
 
-    cases = read_some(options, options.budget_schemas)
+    cases = read_sample(options, options.budget_schemas)
     with constrain.Engine(loaded) as engine, ProgressBlock("budgets", len(cases)) as step:
         rows, wrong = measure_budgets(
             engine, cases, most=200, peers=options.peer_schemas, seed=options.seed, progress=step
@@ -159,8 +159,8 @@ def find_usable(engine: Any, cases: Sequence[Case], most: int, count: int) -> li
     return list(islice(filter(fits, cases), count))
 
 
-def read_some(options: Any, count: int) -> list[Case]:
-    """Return a sample of so many cases."""
+def read_sample(options: Any, count: int) -> list[Case]:
+    """Read a sample of `count` cases."""
     options.sample, before = count, options.sample
     try:
         return read_cases(options)
@@ -169,7 +169,7 @@ def read_some(options: Any, count: int) -> list[Case]:
 
 
 class ProgressBlock:
-    """A progress bar on stderr; the block gets a function that advances it."""
+    """A progress bar on stderr as a context manager; it yields a function that advances the bar."""
 
     def __init__(self, title: str, total: int) -> None:
         self.bar, self.title, self.total = build_progress(Console(stderr=True)), title, total

@@ -1,10 +1,10 @@
-"""Batches: what of a step is outside the model's forward pass and its softmax, and what n = 8 costs beside n = 1.
+"""Batches: the share of a step outside the forward pass and the softmax, and the cost of n = 8 relative to n = 1.
 
 *A batch of 32 with 32 different constraints*: 32 requests of one prompt each under 32 schemas run at once, without
 drafts, so that every step is one token for each row. Time inside the forward pass is measured by wrapping it; the
 softmax of the step's logits is timed alone on a tensor of the same shape and counted as often as there were steps.
-*n = 8*: eight texts after one prompt beside one, and the model's own batch: the time of a forward pass over eight rows
-and over one.
+*n = 8*: eight texts after one prompt compared with one text, and the time of a forward pass over eight rows compared
+with one row.
 """
 
 from __future__ import annotations

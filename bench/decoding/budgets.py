@@ -1,8 +1,8 @@
-"""Token budgets: does every answer validate, and none exceed its budget? Five budgets for each schema, and the peers.
+"""Token budgets: is every answer valid and within its budget? Five budgets for each schema, with the peers.
 
-The budgets go from the tokens of the shortest answer upward: as many, one more, and 1.25, 1.5 and 2 times as many
-(each at least one more than the one before). An answer is valid if jsonschema with exact arithmetic says so (see
-`mask_errors.judge`). The peers have no budgets: their texts are cut off at `max_new_tokens`.
+With k the tokens of the shortest answer, the budgets are k, k + 1, 1.25 k, 1.5 k and 2 k (increasing by at least one).
+An answer is valid if jsonschema with exact arithmetic says so (see `mask_errors.judge`). The peers have no budgets:
+their texts are cut off at `max_new_tokens`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..corpus import Case
-from ..mask_errors.judge import Judge
+from ..mask_errors.judge import Judge, build_judge
 from .peers import PEERS, Refused, compile_within
 from .plain import make_prompt
 from .timing import generate_theirs
@@ -30,7 +30,7 @@ def list_budgets(least: int) -> list[int]:
 
 
 def count_least(constraint: Any) -> int | None:
-    """Return the tokens of the shortest text found, end token included; None if it cannot be spelled."""
+    """Return the number of tokens of the shortest text found, with the end token; None if no tokens spell it."""
     data = constraint.matcher().shortest_completion()
     return None if data is None else len(constraint.vocabulary.fewest(data)) + 1
 
@@ -60,8 +60,10 @@ class Tally:
 def measure_budgets(
     engine: Any, cases: Sequence[Case], *, most: int, peers: int, seed: int, progress: Callable[[], None]
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return a row for each engine, and what was invalid of ours. most: schemas whose shortest answer takes more
-    tokens are left out and counted. peers: number of schemas that the peers take.
+    """Return a row for each engine, and the invalid answers of ours.
+
+    most: maximum number of tokens of a shortest answer; other schemas are skipped and counted. peers: number of schemas
+    that the peers run.
     """
     import constrain
     from constrain.base.errors import ConstrainError
@@ -80,10 +82,7 @@ def measure_budgets(
         if least is None or least > most:
             tallies["constrain"].counts["too long"] += 1
             continue
-        try:
-            judge = Judge(case.schema)
-        except Exception:  # a schema that jsonschema cannot read: its answers are counted as not judged
-            judge = None
+        judge = build_judge(case.schema)  # None: its answers are counted as not judged
         prompt, budgets = engine.model.prompt_ids(make_prompt(case)), list_budgets(least)
         for budget in budgets:
             made = engine.generate(prompt, schema=case.schema, max_tokens=budget, seed=seed + number)

@@ -1,10 +1,10 @@
 """Tokens per second with drafts over those without; ours only.
 
-Two tasks that copy much. *records*: a list of four records under a schema with fields drawn by the seed, so that keys,
-and with this model many values, come again. *documents*: the prompt holds a document that satisfies the schema; the
-embedded model does not copy it well, so this shows what drafts cost where they are not accepted.
-Each kind of draft runs on the same prompts with the same seeds as no drafts at all, by turns. Look-ups are lossless for
-a seed, so their texts must be the same; it is counted how many are.
+Two tasks whose texts repeat. *records*: an array of four records under a schema with random fields, so that keys, and
+with this model many values, occur again. *documents*: the prompt contains a document that satisfies the schema; the
+embedded model does not copy it well, so this shows what drafts cost if they are not accepted.
+Each kind of draft alternates with no drafts, on the same prompts and seeds. Lookup drafts do not change the text of a
+seed; the number of equal texts is reported.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..corpus import Case
-from .timing import Run, count_rate, generate_ours, median_ratio
+from .timing import Run, compute_median_ratio, compute_rate, generate_ours
 
 __all__ = ["KINDS", "build_record_tasks", "find_document_tasks", "measure_drafts"]
 
 KINDS = {"forced text": "constraint", "prompt look-up": "prompt", "suffix look-up": "suffix", "recycling": "recycling"}
 LONGEST = 1_500
-"""Most characters of a document."""
+"""Maximum number of characters of a document."""
 FIELDS = (
     "name", "email", "city", "phone", "company", "country", "street", "title", "colour", "language", "department",
     "product", "status", "category", "owner", "currency",
@@ -32,7 +32,7 @@ Task = tuple[str, str]
 
 
 def build_record_tasks(count: int, seed: int) -> list[Task]:
-    """Return prompts for lists of records, each with a schema of four to six fields."""
+    """Return prompts for arrays of records, each with a schema of four to six fields."""
     rng, tasks = random.Random(seed), list[Task]()
     for _ in range(count):
         fields = rng.sample(FIELDS, rng.randint(4, 6))
@@ -73,9 +73,9 @@ def measure_drafts(
         progress()
     return [
         {
-            "draft": kind, "temperature": temperature, "with": count_rate(drafted[kind]),
-            "without": count_rate(base[kind]), "ratio": count_rate(drafted[kind]) / count_rate(base[kind]),
-            "median ratio": median_ratio(drafted[kind], base[kind]),
+            "draft": kind, "temperature": temperature, "with": compute_rate(drafted[kind]),
+            "without": compute_rate(base[kind]), "ratio": compute_rate(drafted[kind]) / compute_rate(base[kind]),
+            "median ratio": compute_median_ratio(drafted[kind], base[kind]),
             "same texts": sum(a.ids == b.ids for a, b in zip(drafted[kind], base[kind])), "texts": len(base[kind]),
         }
         for kind in KINDS

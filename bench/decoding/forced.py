@@ -1,19 +1,17 @@
 """Tokens per second with forced runs over those without a constraint, on the structured half of the schemas.
 
-The *structured half* are the schemas whose documents are forced for the larger part: of each schema's first valid
-document in the corpus, the share of the bytes is counted that the constraint forces (a byte is forced if no other may
-stand in its place), and the half with the larger shares is measured.
+The *structured half* of the schemas has the documents with the largest share of forced bytes: in the first valid
+document of each schema in the corpus, a byte is forced if the constraint allows no other in its place.
 
-*What is written.* "document": the model is made to write that document (`written_texts`), under the constraint and
-without one, by turns, to its end. "own": what the model writes by itself, at most so many tokens, beside as many tokens
-without a constraint. *How forced text is written*: appended with the tokens of the tokenizer, with their probabilities
-("canonical") or without ("unscored"), drafted and sampled ("sample", lossless over sequences of tokens), or as all
-other text ("none").
+*Texts.* "document": the model is made to write that document (`written_texts`) to its end, under the constraint and
+without one, alternating. "own": the model samples a text under the constraint, and one of as many tokens without.
+*Ways to write forced text.* Appended with the tokens of the tokenizer, with their probabilities ("canonical") or
+without ("unscored"), drafted and sampled ("sample", lossless over sequences of tokens), or like other text ("none").
 
-*The limits.* A token that is not forced takes a forward pass. "limit" is tokens over passes: the ratio that would be
-reached if a pass with many tokens took as long as one with a single token, and all else no time (Amdahl 1967). Such
-passes take longer, most of all on a CPU, where a product of a matrix with two vectors takes up to twice as long as with
-one. "model limit" counts that: it is the ratio of the time in forward passes per token alone.
+*Limits.* A token that is not forced takes a forward pass. "limit" is tokens over passes: the ratio if a pass over many
+tokens took as long as over one, and all else no time (Amdahl 1967). Passes over several tokens take longer, above all
+on a CPU, where the product of a matrix with two vectors takes up to twice as long as with one. "model limit" includes
+that: it is the ratio of the time in forward passes per token.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from typing import Any, NamedTuple
 
 from ..corpus import Case
 from .plain import make_prompt
-from .timing import Run, count_rate, generate_free, generate_ours, median_ratio
+from .timing import Run, compute_median_ratio, compute_rate, generate_free, generate_ours
 from .written_texts import WrittenText
 
 __all__ = ["Document", "count_forced_share", "find_structured_half", "measure_documents", "measure_own_texts"]
@@ -36,7 +34,7 @@ MODES: dict[str, dict[str, Any]] = {
     "none": {"draft": "none"},
 }
 LONGEST = 2_000
-"""Most characters of a document."""
+"""Maximum number of characters of a document."""
 
 
 class Document(NamedTuple):
@@ -61,8 +59,9 @@ def count_forced_share(constraint: Any, data: bytes) -> float:
 def find_structured_half(
     vocabulary: Any, cases: Sequence[Case], progress: Callable[[], None]
 ) -> tuple[list[Document], int]:
-    """Return the half of the documents that are forced for the larger part, and how many schemas have no document:
-    they are refused, or their documents are too long, or have keys in another order than the schema.
+    """Return the half of the documents with the largest share of forced bytes, and the number of schemas without one.
+
+    A schema has none if it is refused, or its documents are too long or have keys in another order than the schema.
     """
     import constrain
     from constrain.base.errors import ConstrainError
@@ -105,9 +104,9 @@ def measure_documents(
     engine: Any, documents: Sequence[Document], *, styles: Sequence[str], prompt: int, seed: int,
     progress: Callable[[], None],
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Return a row for each style of white space and way to handle forced text, while the model writes documents.
+    """Return a row for each style of white space and way to write forced text, while the model writes documents.
 
-    prompt: most characters of the schema in its prompt.
+    prompt: maximum number of characters of the schema in its prompt.
     """
     import constrain
 
@@ -138,9 +137,9 @@ def measure_documents(
 def measure_own_texts(
     engine: Any, unbound: Any, documents: Sequence[Document], *, most: int, seed: int, progress: Callable[[], None]
 ) -> list[dict[str, Any]]:
-    """Return a row for each way to handle forced text, while the model writes what it would.
+    """Return a row for each way to write forced text, while the model samples its texts.
 
-    unbound: the Engine that writes texts without a constraint.
+    unbound: an Engine of `open_free_engine`.
     """
     bound: dict[str, list[Run]] = {mode: [] for mode in MODES}
     free: dict[str, list[Run]] = {mode: [] for mode in MODES}
@@ -163,13 +162,13 @@ def compare_runs(bound: Sequence[Run], free: Sequence[Run]) -> dict[str, Any]:
     """Return the figures of runs under a constraint and without one."""
     tokens, passes = sum(run.tokens for run in bound), sum(run.passes for run in bound)
     return {
-        "constrained": count_rate(bound), "unconstrained": count_rate(free),
-        "ratio": count_rate(bound) / count_rate(free), "median ratio": median_ratio(bound, free),
+        "constrained": compute_rate(bound), "unconstrained": compute_rate(free),
+        "ratio": compute_rate(bound) / compute_rate(free), "median ratio": compute_median_ratio(bound, free),
         "forced tokens": 1 - passes / tokens, "limit": tokens / passes,
-        "model limit": count_model_rate(bound) / count_model_rate(free), "tokens": tokens, "texts": len(bound),
+        "model limit": compute_model_rate(bound) / compute_model_rate(free), "tokens": tokens, "texts": len(bound),
     }  # fmt: skip
 
 
-def count_model_rate(runs: Sequence[Run]) -> float:
+def compute_model_rate(runs: Sequence[Run]) -> float:
     """Return tokens per second of forward passes over all runs."""
     return sum(run.tokens for run in runs) / sum(run.model_seconds for run in runs)

@@ -40,8 +40,8 @@ MODELS = ("demo", *SHAPES)
 class Effort:
     """How much is measured with a model, so that each takes some minutes although a pass takes 3 ms or 500 ms.
 
-    schemas, tokens, repeat: most of each that a part takes. prompt: characters of the schema in a prompt. documents:
-    how many are written in the part "forced", with which white space.
+    schemas, tokens, repeat: maximum of each in a part. prompt: characters of the schema in a prompt. documents, styles:
+    number of documents in the part "forced", and the styles of white space.
     """
 
     schemas: int
@@ -97,7 +97,7 @@ def count_parameters(model: Any) -> int:
 
 
 class ForwardClock:
-    """Measures the time inside a model's forward pass, by wrapping it.
+    """Measure the time inside the forward pass of a model, by wrapping it.
 
     with ForwardClock(model) as clock: ...
     clock.seconds, clock.calls

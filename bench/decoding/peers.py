@@ -1,11 +1,11 @@
-"""The peers inside transformers' `model.generate`: a logits processor of each, by its own fastest road.
+"""The peers inside transformers' `model.generate`: the fastest logits processor of each.
 
-    peer = PEERS["llguidance"](vocabulary)      the tokenizer's form that the peer needs. Not timed
+    peer = PEERS["llguidance"](vocabulary)      converts the tokenizer. Not timed
     peer.compile(schema)                        raises `Refused`
     peer.processor()                            a logits processor for one call of `generate` with one row
 
-llguidance has no processor of its own: this one fills its mask and applies it with its own kernel. XGrammar's is
-`xgrammar.contrib.hf.LogitsProcessor`. Outlines is its core (`outlines_core`), which is what its package runs.
+llguidance has no processor of its own: this one fills its mask and applies it with its own kernel. XGrammar has
+`xgrammar.contrib.hf.LogitsProcessor`. For Outlines its core (`outlines_core`) is used, as its own package does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..engines import Refused
 __all__ = ["PEERS", "Peer", "Refused", "compile_within"]
 
 SECONDS = 10.0
-"""Time in which a peer must have compiled a schema; Outlines' index of a pattern may take minutes."""
+"""Time limit of compiling a schema; the index of Outlines may take minutes."""
 
 
 class Peer(Protocol):
@@ -31,9 +31,9 @@ class Peer(Protocol):
 
 
 def compile_within(peer: Peer, schema: str, seconds: float = SECONDS) -> float:
-    """Compile a schema and return the seconds that it took. Raises `Refused` also if it is not compiled in time.
+    """Compile a schema and return the seconds that it took. Raises `Refused`, too, if the time limit is exceeded.
 
-    The libraries cannot be interrupted, hence a forked child that compiles it first; what it caches is lost with it.
+    The libraries cannot be interrupted, so a forked child compiles the schema first; its caches end with it.
     """
     from multiprocessing import get_context
 
@@ -50,7 +50,7 @@ def compile_within(peer: Peer, schema: str, seconds: float = SECONDS) -> float:
 
 
 def compile_or_exit(peer: Peer, schema: str) -> None:
-    """Compile in a child; a refusal is found again by the parent."""
+    """Compile in a child process. A refusal is ignored: the parent raises it again."""
     try:
         peer.compile(schema)
     except Refused:
@@ -58,10 +58,10 @@ def compile_or_exit(peer: Peer, schema: str) -> None:
 
 
 class StepProcessor:
-    """Calls `allow(last token or None)`, which writes a bitmask, and applies it to the scores of one row."""
+    """Logits processor for one row: call `step(last token or None)`, which writes a bitmask, and apply the mask."""
 
-    def __init__(self, start: Any, apply: Callable[[Any], None]) -> None:
-        self.step, self.apply, self.begun = start, apply, False
+    def __init__(self, step: Any, apply: Callable[[Any], None]) -> None:
+        self.step, self.apply, self.begun = step, apply, False
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         self.step(int(input_ids[0, -1]) if self.begun else None)
@@ -70,8 +70,8 @@ class StepProcessor:
         return scores
 
 
-class ByteTokenizer:
-    """The attributes that llguidance reads from a tokenizer, of a Vocabulary."""
+class VocabularyTokenizer:
+    """A Vocabulary with the attributes that llguidance reads from a tokenizer."""
 
     def __init__(self, vocabulary: Any) -> None:
         self.vocabulary = vocabulary
@@ -87,14 +87,14 @@ class ByteTokenizer:
 
 
 class LlguidanceProcessors:
-    """llguidance: its matcher, its mask and its own kernel that applies it."""
+    """llguidance with its own kernel that applies masks."""
 
     def __init__(self, vocabulary: Any) -> None:
         import llguidance.torch as kernels
         from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 
         self.kernels, self.matcher_type = kernels, LLMatcher
-        self.tokenizer = LLTokenizer(TokenizerWrapper(ByteTokenizer(vocabulary)))
+        self.tokenizer = LLTokenizer(TokenizerWrapper(VocabularyTokenizer(vocabulary)))
         self.bits = kernels.allocate_token_bitmask(1, vocabulary.size)
 
     def compile(self, schema: str) -> None:
@@ -119,7 +119,7 @@ class LlguidanceProcessors:
 
 
 class XgrammarProcessors:
-    """XGrammar with its own processor for transformers, white space free as in MaskBench."""
+    """XGrammar with its own processor for transformers; any white space, as in MaskBench."""
 
     def __init__(self, vocabulary: Any) -> None:
         import xgrammar
@@ -142,7 +142,7 @@ class XgrammarProcessors:
 
 
 class OutlinesProcessors:
-    """Outlines' core: the schema as a pattern, the pattern as an index over the vocabulary."""
+    """Outlines' core: the schema is converted to a pattern, the pattern to an index over the vocabulary."""
 
     def __init__(self, vocabulary: Any) -> None:
         import numpy as np

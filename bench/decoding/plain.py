@@ -1,9 +1,9 @@
-"""Tokens per second under a constraint over tokens per second without one, beside the peers; no drafts.
+"""Tokens per second under a constraint over tokens per second without one, with the peers; no drafts.
 
-For each schema, one text under it and one without a constraint of as many tokens, after the same prompt, by turns:
-ours through `Engine`, the peers through transformers' `model.generate`. A ratio of 1 says that the constraint is free.
-"of transformers" is ours under the constraint over `model.generate` of transformers without one, of exactly as many
-tokens; for the peers it is the ratio.
+For each schema, a text under it alternates with an unconstrained text of as many tokens, after the same prompt: ours
+with `Engine`, the peers with transformers' `model.generate`. A ratio of 1 means that the constraint costs no time.
+"of transformers" is the rate of our Engine under the constraint over that of `model.generate` without one, for exactly
+as many tokens; for the peers it equals the ratio.
 """
 
 from __future__ import annotations
@@ -13,18 +13,26 @@ from typing import Any
 
 from ..corpus import Case
 from .peers import PEERS, Refused, compile_within
-from .timing import Run, count_rate, generate_free, generate_ours, generate_theirs, median_ratio, open_free_engine
+from .timing import (
+    Run,
+    compute_median_ratio,
+    compute_rate,
+    generate_free,
+    generate_ours,
+    generate_theirs,
+    open_free_engine,
+)
 
 __all__ = ["measure_plain"]
 
 PROMPT = 400
-"""Most characters of the schema that a prompt shows."""
+"""Maximum number of characters of the schema in a prompt."""
 Pair = tuple[Case, Sequence[int]]
 """A case, and the tokens of its prompt."""
 
 
 def make_prompt(case: Case, most: int = PROMPT) -> str:
-    """Return the prompt of a case: the beginning of the schema, so that it has an ordinary length."""
+    """Return the prompt of a case. The schema is truncated, so that prompts have a usual length."""
     return f"Write JSON for this schema.\n{case.schema[:most]}\n"
 
 
@@ -34,7 +42,7 @@ def measure_plain(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Return a row for each engine: tokens per second with and without its constraint, and their ratio.
 
-    most: tokens of a text. repeat: texts of each schema. prompt: most characters of the schema in its prompt.
+    most: max_tokens. repeat: texts of each schema. prompt: maximum number of characters of the schema in its prompt.
     """
     import constrain
 
@@ -51,7 +59,7 @@ def measure_plain(
 def measure_engine(
     engine: Any, unbound: Any, pairs: Sequence[Pair], most: int, repeat: int, seed: int, progress: Callable[[], None]
 ) -> dict[str, Any]:
-    """Measure our Engine. unbound: the one that writes texts without a constraint."""
+    """Measure our Engine. unbound: an Engine of `open_free_engine`."""
     from constrain.base.errors import ConstrainError
 
     bound, free, theirs, refused = list[Run](), list[Run](), list[Run](), 0
@@ -68,7 +76,7 @@ def measure_engine(
             free.append(generate_free(unbound, prompt, tokens=run.tokens, seed=here))
             theirs.append(generate_theirs(engine.model, prompt, max_tokens=run.tokens, seed=here))
         progress()
-    return {**describe(bound, free, refused), "of transformers": count_rate(bound) / count_rate(theirs)}
+    return {**compute_rates(bound, free, refused), "of transformers": compute_rate(bound) / compute_rate(theirs)}
 
 
 def measure_peer(
@@ -89,15 +97,16 @@ def measure_peer(
             bound.append(run)
             free.append(generate_theirs(loaded, prompt, max_tokens=run.tokens, seed=here))
         progress()
-    found = describe(bound, free, refused)
+    found = compute_rates(bound, free, refused)
     return {**found, "of transformers": found["ratio"]}
 
 
-def describe(bound: Sequence[Run], free: Sequence[Run], refused: int) -> dict[str, Any]:
-    """Return the figures of an engine."""
+def compute_rates(bound: Sequence[Run], free: Sequence[Run], refused: int) -> dict[str, Any]:
+    """Return the rates of an engine with and without a constraint, and their ratio."""
     if not bound:
         return {"constrained": None, "unconstrained": None, "ratio": None, "median ratio": None, "refused": refused}
     return {
-        "constrained": count_rate(bound), "unconstrained": count_rate(free),
-        "ratio": count_rate(bound) / count_rate(free), "median ratio": median_ratio(bound, free), "refused": refused,
+        "constrained": compute_rate(bound), "unconstrained": compute_rate(free),
+        "ratio": compute_rate(bound) / compute_rate(free), "median ratio": compute_median_ratio(bound, free),
+        "refused": refused,
     }  # fmt: skip

@@ -1,7 +1,7 @@
-"""Time generation: the same prompts through our Engine, and through transformers' `model.generate` with a peer.
+"""Time generation with our Engine, and with transformers' `model.generate` and a peer, after the same prompts.
 
-Every run generates an exact number of tokens or ends where the constraint ends, and returns what it wrote. Runs that
-are compared alternate, so that a machine that slows down slows both.
+Every run generates an exact number of tokens, or ends where the constraint ends. Runs that are compared alternate, so
+that a change in the speed of the machine affects both.
 """
 
 from __future__ import annotations
@@ -10,11 +10,19 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
-__all__ = ["Run", "count_rate", "generate_free", "generate_ours", "generate_theirs", "median_ratio", "open_free_engine"]
+__all__ = [
+    "Run",
+    "compute_rate",
+    "generate_free",
+    "generate_ours",
+    "generate_theirs",
+    "compute_median_ratio",
+    "open_free_engine",
+]
 
 
 class Run(NamedTuple):
-    """tokens: number generated, end token included. seconds: of the call. ids: the tokens, without the end token.
+    """One generated text. tokens: their number, with the end token. seconds: of the call. ids: without the end token.
     passes, model_seconds: forward passes and their time, of our Engine only.
     """
 
@@ -35,8 +43,8 @@ def generate_ours(engine: Any, prompt: Any, *, max_tokens: int, seed: int, **opt
 
 
 def open_free_engine(loaded: Any) -> Any:
-    """Return an Engine on the same model whose texts end with a token that the model does not write, the first special
-    one that ends no text, so that an unconstrained text has exactly max_tokens tokens.
+    """Return an Engine on the same model whose end token is a special token that the model does not generate, so that
+    an unconstrained text has exactly max_tokens tokens.
     """
     import constrain
 
@@ -47,7 +55,7 @@ def open_free_engine(loaded: Any) -> Any:
 
 
 def generate_free(engine: Any, prompt: Any, *, tokens: int, seed: int) -> Run:
-    """Run an Engine of `open_free_engine` without a constraint, for a text of so many tokens."""
+    """Generate a text of exactly `tokens` tokens without a constraint. engine: of `open_free_engine`."""
     run = generate_ours(engine, prompt, max_tokens=tokens, seed=seed, draft="none")
     if run.tokens != tokens:
         raise ValueError(f"the unconstrained text has {run.tokens} tokens, not {tokens}")
@@ -55,8 +63,8 @@ def generate_free(engine: Any, prompt: Any, *, tokens: int, seed: int) -> Run:
 
 
 def generate_theirs(loaded: Any, ids: Sequence[int], *, max_tokens: int, seed: int, processor: Any = None) -> Run:
-    """Run transformers' `model.generate` by sampling at temperature 1. Without a processor the text has exactly
-    max_tokens tokens.
+    """Sample a text at temperature 1 with transformers' `model.generate`; without a processor, of
+    exactly max_tokens tokens.
     """
     import torch
 
@@ -76,13 +84,13 @@ def generate_theirs(loaded: Any, ids: Sequence[int], *, max_tokens: int, seed: i
     return Run(len(written), seconds, kept)
 
 
-def count_rate(runs: Sequence[Run]) -> float:
+def compute_rate(runs: Sequence[Run]) -> float:
     """Return tokens per second over all runs."""
     return sum(run.tokens for run in runs) / sum(run.seconds for run in runs)
 
 
-def median_ratio(ours: Sequence[Run], base: Sequence[Run]) -> float:
-    """Return the median over pairs of runs of tokens per second of the one over those of the other."""
+def compute_median_ratio(ours: Sequence[Run], base: Sequence[Run]) -> float:
+    """Return the median over pairs of runs of the ratio of their tokens per second."""
     from statistics import median
 
     return median((a.tokens / a.seconds) / (b.tokens / b.seconds) for a, b in zip(ours, base))

@@ -1,7 +1,8 @@
-"""Make a model write a given text: its forward pass costs what it costs, and its rows say which token comes next.
+"""Make a model write a given text: the forward pass is unchanged, and the logit of the next token of the text is
+raised.
 
-So a document of the corpus is generated as any other text, with and without a constraint, and by every way to handle
-forced text: what is compared is the same text, of its natural length, and not what a small model happens to write.
+A document of the corpus is then generated like any other text, with and without a constraint, and with every way to
+write forced text, so that the same text is compared and not the random one of a small model.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class WrittenText:
         engine.generate(prompt, ...)
 
     A token may be one that the tokenizer would not choose (forced runs do that at their edges): the next one is then
-    the first token of what is left of the text. After a token that does not belong to the text rows are left alone.
+    the first token of the remaining text. After a token that does not belong to the text, logits are unchanged.
     """
 
     def __init__(self, model: Any, vocabulary: Any, start: int, data: bytes) -> None:
@@ -35,14 +36,14 @@ class WrittenText:
             place += len(vocabulary.tokens[token])
         self.following[len(data)] = vocabulary.eos_ids[0]
 
-    def follow(self, place: int) -> int:
-        """Return the token after so many bytes of the text."""
+    def find_next_token(self, place: int) -> int:
+        """Return the token after a number of bytes of the text."""
         if place not in self.following:
             self.following[place] = self.vocabulary.tokenize(self.data[place:])[0]
         return self.following[place]
 
-    def note(self, position: int, token: int) -> int | None:
-        """Note the token at a position; return how many bytes of the text precede the next one, None if it is off."""
+    def record_token(self, position: int, token: int) -> int | None:
+        """Record the token at a position. Return the number of bytes of the text after it, or None if it differs."""
         if position < self.start:
             return 0 if position == self.start - 1 else None
         before, spelled = self.ends.get(position - 1), self.vocabulary.tokens[token] or b""
@@ -56,13 +57,13 @@ class WrittenText:
         def written(*args: Any, **named: Any) -> Any:
             out = forward(*args, **named)
             positions, tokens = named["position_ids"][0].tolist(), named["input_ids"][0].tolist()
-            places = [self.note(*pair) for pair in zip(positions, tokens)]
+            places = [self.record_token(*pair) for pair in zip(positions, tokens)]
             kept: Any = named.get("logits_to_keep")
             columns: Sequence[int] = range(len(places)) if kept is None else kept.tolist()
             for row, column in enumerate(columns):
                 place = places[column]
                 if place is not None:
-                    out.logits[0, row, self.follow(place)] += BOOST
+                    out.logits[0, row, self.find_next_token(place)] += BOOST
             return out
 
         self.model.forward = written

@@ -1,1 +1,1 @@
-"""The embedded model: how often its answers say what the prompt says, checkpoint beside checkpoint."""
+"""How often are answers of the embedded model right, for several checkpoints?"""

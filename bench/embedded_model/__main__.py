@@ -1,11 +1,11 @@
-"""Does the embedded model say what its prompt says? Made-up questions, with constrain's mask and without one.
+"""Does the embedded model say what its prompt says? Synthetic questions, with constrain's mask and without one.
 
     python -m bench embedded_model
     python -m bench embedded_model --checkpoints demo,a/folder --questions 100
 
-sentence, paragraph, lines    fields of what is said, under a schema
-colour, number                a colour that is named, with another one beside it; a number in words, as digits
-label, yes or no              a label of a text, from words or from meaning; a question about the prompt
+sentence, paragraph, lines    fields of a text, under a schema
+colour, number                the colour of a thing in a text with another colour; a number in words, as digits
+label, yes or no              a label of a text, by words or by meaning; a question about the prompt
 tool call                     one of two tools, and its arguments
 
 Names, things and sentences do not occur in the training data. Answers are greedy. Prompts show the constraint as
@@ -59,18 +59,18 @@ def measure_checkpoint(name: str, options: Any) -> dict[str, Tally]:
     with build_progress(Console(stderr=True)) as progress:
         bar = progress.add_task(name, total=len(questions))
         for task in TASKS:
-            asked = [question for question in questions if question.task == task]
-            masked = answer_masked(loaded, asked, options.tokens)
-            free = answer_freely(loaded, asked, options.tokens)
+            chosen = [question for question in questions if question.task == task]
+            masked = answer_masked(loaded, chosen, options.tokens)
+            free = answer_freely(loaded, chosen, options.tokens)
             wrong = 0
-            for question, *texts in zip(asked, masked, free, strict=True):
+            for question, *texts in zip(chosen, masked, free, strict=True):
                 verdict = judge_answer(question, *texts)
                 tallies[task].add(question, verdict)
                 tallies["all"].add(question, verdict)
                 if not verdict.is_right and wrong < options.show:
                     wrong += 1
                     print(f"{question.text}\n  right {question.right!r}, masked {texts[0]}, free {texts[1]!r}")
-            progress.advance(bar, len(asked))
+            progress.advance(bar, len(chosen))
     return tallies
 
 

@@ -11,7 +11,7 @@ __all__ = ["answer_freely", "answer_masked", "compose_question"]
 
 
 def compose_question(question: Question) -> str:
-    """Return the prompt of a question, as the embedded model is used to it."""
+    """Return the prompt of a question, in the form that the embedded model was trained on."""
     from constrain.demo import compose_prompt
 
     return compose_prompt(question.text, question.schema, choices=question.choices)

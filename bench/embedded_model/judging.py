@@ -13,7 +13,9 @@ __all__ = ["Tally", "Verdict", "judge_answer", "list_values"]
 
 
 class Verdict(NamedTuple):
-    """values, right_values: with a mask; is_right: all of them; free_valid, free_right: of the answer without one."""
+    """values, right_values: numbers of values of the answer with a mask. is_right: whether all are right. free_valid,
+    free_right: whether the answer without a mask is valid, and right.
+    """
 
     values: int
     right_values: int
@@ -62,7 +64,7 @@ def is_equal(one: Any, other: Any) -> bool:
 
 
 def list_values(value: Any) -> dict[tuple[str, ...], Any]:
-    """Return the values that are not objects, by the names that lead to them."""
+    """Return the values that are not objects, by their paths of names."""
     return dict(walk_values(value, ()))
 
 
@@ -77,7 +79,7 @@ def walk_values(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str,
 
 @dataclass
 class Tally:
-    """Verdicts, added up."""
+    """Sums of verdicts."""
 
     questions: int = 0
     values: int = 0

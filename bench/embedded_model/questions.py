@@ -1,4 +1,4 @@
-"""Made-up questions whose answers are in their prompts, drawn from a seed.
+"""Synthetic questions whose answers are in their prompts, drawn from a seed.
 
 Each task is a function from a `random.Random` to a `Question`. Names, things and sentences are held out: the training
 data contains none of them (`words.py`).
@@ -18,7 +18,7 @@ STRING, INTEGER, NUMBER, BOOLEAN = ({"type": name} for name in ("string", "integ
 
 
 class Question(NamedTuple):
-    """What is said and asked, the constraint, and the right answer.
+    """A prompt, the constraint of its answer, and the right answer.
 
     Exactly one of schema and choices is given. right: a JSON value, or one of the choices. chance: the share of right
     values that guessing among the alternatives gives; 0 where the value is free.
@@ -84,13 +84,13 @@ def choose_fields(rng: random.Random, subject: Subject, text: str) -> dict[str, 
 
 
 def ask_sentence(rng: random.Random) -> Question:
-    """Fields of one sentence."""
+    """Ask for fields of one sentence."""
     subject, text = Subject(rng), rng.choice(SENTENCES)
     return make_object("sentence", text.format(**subject.facts), choose_fields(rng, subject, text))
 
 
 def ask_paragraph(rng: random.Random) -> Question:
-    """Fields of a sentence that stands among others."""
+    """Ask for fields of one sentence of a paragraph."""
     subject, texts = Subject(rng), rng.sample(SENTENCES, 2)
     said = [" ".join(texts).format(**subject.facts), *rng.sample(FILLERS, 2)]
     rng.shuffle(said)
@@ -98,7 +98,7 @@ def ask_paragraph(rng: random.Random) -> Question:
 
 
 def ask_lines(rng: random.Random) -> Question:
-    """Fields of a list of lines `Name: value`, not all of which are wanted."""
+    """Ask for some of the fields of lines `Name: value`."""
     subject = Subject(rng)
     names = rng.sample(list(subject.facts), 5)
     text = "; ".join(f"{name.replace('_', ' ')} {subject.facts[name]}" for name in names)
@@ -107,7 +107,7 @@ def ask_lines(rng: random.Random) -> Question:
 
 
 def ask_color(rng: random.Random) -> Question:
-    """The colour of a thing, as a string or as one of several; another thing has another colour."""
+    """Ask for the colour of a thing, as a string or a choice, in a text with another thing of another colour."""
     (one, other), (color, wrong) = rng.sample(THINGS, 2), rng.sample(COLORS, 2)
     said = [f"The {one} over there is {color}.", f"The {other} over there is {wrong}."]
     rng.shuffle(said)
@@ -120,7 +120,7 @@ def ask_color(rng: random.Random) -> Question:
 
 
 def ask_number(rng: random.Random) -> Question:
-    """A number in words, as digits."""
+    """Ask for the digits of a number in words."""
     number = rng.choice((rng.randrange(2, 20), rng.choice(HELD_OUT_NUMBERS)))
     thing, name = rng.choice(THINGS), rng.choice(FIRST_NAMES)
     text = rng.choice((f"{name} counted {spell_number(number)} of them.", f"We own {spell_number(number)} {thing}s."))
@@ -146,7 +146,7 @@ TOPICS = (
 
 
 def ask_label(rng: random.Random) -> Question:
-    """The label of a text: a mood, a department, or a priority that is named."""
+    """Ask for the label of a text: a mood, a department, or a priority that is named."""
     subject = Subject(rng)
     roll = rng.randrange(3)
     if roll == 0:
@@ -166,7 +166,7 @@ def ask_label(rng: random.Random) -> Question:
 
 
 def ask_yes_no(rng: random.Random) -> Question:
-    """A question about the prompt that is answered by yes or no."""
+    """Ask a question about the prompt that is answered by yes or no."""
     name, (one, other) = rng.choice(FIRST_NAMES), rng.sample(THINGS, 2)
     (color, wrong), (city, elsewhere) = rng.sample(COLORS, 2), rng.sample(CITIES, 2)
     is_true = rng.random() < 0.5
@@ -193,7 +193,7 @@ TOOLS: Tools = (
 
 
 def ask_tool(rng: random.Random) -> Question:
-    """The call of one of two tools; the name and each argument count."""
+    """Ask for a call of one of two tools; the name and each argument count as values."""
     subject = Subject(rng)
     chosen = rng.sample(TOOLS, 2)
     cases = []

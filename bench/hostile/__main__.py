@@ -24,7 +24,7 @@ from functools import partial
 from typing import Any
 
 from ..options import build_parser
-from ..process_memory import read_resident_memory
+from ..process_figures import read_resident_memory
 from ..record import write_result
 from ..workers import Failure, Guard, run_guarded
 from .answers import BYTES, WrongAnswer

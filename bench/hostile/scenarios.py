@@ -22,7 +22,7 @@ import constrain
 from constrain import Constraint, Style, Vocabulary
 from tests.text_acceptance import accepts_text
 
-from ..process_memory import read_resident_memory
+from ..process_figures import read_resident_memory
 from .answers import BYTES, WrongAnswer
 from .store_scenarios import (
     NEEDS_KERNELS,

@@ -1,12 +1,13 @@
-"""How many masks are wrong? Over schemas of MaskBench, masks on the way of texts that are valid, and of random ones.
+"""How many masks are wrong? Masks along valid texts and random walks, over the schemas of MaskBench.
 
 values.py      a JSON value whose numbers keep their spelling
-judge.py       is this text valid? By jsonschema as it is, and by jsonschema made exact; where these two differ
-               (floats, Python's patterns) an error is in doubt and is listed apart
-variants.py    a valid instance made different: only what both still call valid is used
-spelling.py    a value as text: canonical, or any way that RFC 8259 has
-cutting.py     a text as tokens in every way: all tokens that may come at each byte, random roads through them
-walks.py       one schema through one engine, mask by mask: `Findings`
+judge.py       is this text valid? By jsonschema as it is, and by jsonschema with exact numbers and ECMA 262 patterns;
+an
+               error on which these two differ is in doubt and counted apart
+variants.py    changes of valid instances: only those that both judges accept are used
+spelling.py    a value as text: canonical, or in any spelling that RFC 8259 allows
+cutting.py     a text as tokens in every way: all tokens that may come at each byte, random tokenisations
+walks.py       one schema with one engine, mask by mask: `Findings`
 summary.py     counts, errors per million masks, the first findings, as tables and as JSON
 
 python -m bench mask_errors --sample 300 --engines constrain-any,constrain

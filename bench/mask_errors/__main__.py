@@ -2,8 +2,8 @@
 
     python -m bench mask_errors --masks 1000000
 
-Every schema gets the same share of the masks, half along valid texts and half on random walks (walks.py says how).
-Engines with an order of keys or a spelling of their own get texts in that order and the canonical spelling.
+Every schema gets the same number of masks, half along valid texts and half on random walks (see walks.py). Engines that
+fix the order of keys and the spelling get texts in that order and the canonical spelling.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line. --seconds is of walking, for a schema."""
+    """Parse the command line. --seconds is the time of walks for a schema."""
     shared = ("data", "vocabulary", "sample", "all", "ids", "seed", "seconds", "mebibytes", "jobs", "results")
     parser = build_parser("mask_errors", __doc__, *shared, engines=ENGINES, seconds=20.0)
-    parser.add_argument("--masks", type=int, default=1_000_000, help="about so many for each engine")
-    parser.add_argument("--compiling", type=float, default=10.0, help="seconds of compiling, most for a schema")
+    parser.add_argument("--masks", type=int, default=1_000_000, help="approximate number of masks for each engine")
+    parser.add_argument("--compiling", type=float, default=10.0, help="maximum seconds to compile a schema")
     return parser.parse_args(arguments)
 
 
 def run_engine(
     name: str, jobs: Sequence[Job], vocabulary: Llama3, options: argparse.Namespace, console: Console
 ) -> list[Findings | Failure]:
-    """One engine over all jobs, every worker with an engine of its own and every n-th job."""
+    """Run one engine on all jobs. Each of n workers has an engine of its own and every n-th job."""
     count = min(options.jobs, len(jobs))
     hosts = [fork_child(partial(host_engine, name, jobs[k::count], vocabulary, options)) for k in range(count)]
     outcomes: list[Any] = [None] * len(jobs)
@@ -90,11 +90,11 @@ def run_engine(
 def host_engine(
     name: str, jobs: Sequence[Job], vocabulary: Llama3, options: argparse.Namespace, out: Connection
 ) -> None:
-    """Prepare one engine and send its outcome for every job."""
+    """Prepare one engine and send the outcome of every job."""
     walker = Walker(name, ENGINES[name](vocabulary), vocabulary)
     gc.collect()
     gc.freeze()
-    # What hangs in one call (compiling, a pattern of jsonschema) is ended from outside, some time after its own limit.
+    # A call that hangs (compiling, a pattern of jsonschema) is killed some time after its own limit.
     guard = Guard(3 * (options.seconds + options.compiling), options.mebibytes << 20)
     for _, outcome in run_guarded(walker, jobs, limits=guard, fresh=False):
         out.send(outcome)

@@ -1,6 +1,6 @@
-"""A text as tokens, in every way: which tokens may stand at a byte of it, and random roads through them.
+"""Tokenisations of a text: the tokens that may follow at each byte, and random sequences of them.
 
-A road ends exactly at the end of the text. With all 256 single bytes among the tokens, as here, there is always one.
+All 256 single bytes must be tokens, so that every prefix of a tokenisation can be continued to the end of the text.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from collections.abc import Sequence
 __all__ = ["Cutter"]
 
 STYLES = ("short", "long", "any")
+"""Preferences for the length of tokens, one of which is drawn for each path."""
 
 
 class Cutter:
-    """The tokens of a vocabulary as a dictionary of bytes. ValueError if a byte is no token."""
+    """The tokens of a vocabulary by their bytes. Raises ValueError if a single byte is not a token."""
 
     def __init__(self, tokens: Sequence[bytes]) -> None:
         self.ids = {token: number for number, token in enumerate(tokens) if token}
@@ -24,8 +25,8 @@ class Cutter:
         self.longest = max(map(len, self.ids))
         self.begun = {token[:end] for token in self.ids for end in range(1, len(token))}
 
-    def at(self, text: bytes, position: int) -> list[tuple[int, int]]:
-        """(token, its length) of every token that the text goes on with at a place, short ones first."""
+    def list_tokens(self, text: bytes, position: int) -> list[tuple[int, int]]:
+        """Return (token, length) of every token with which the text continues at a position, shortest first."""
         found = []
         for end in range(position + 1, min(len(text), position + self.longest) + 1):
             piece = text[position:end]
@@ -37,7 +38,7 @@ class Cutter:
         return found
 
     def draw_path(self, text: bytes, candidates: Sequence[Sequence[tuple[int, int]]], rng: random.Random) -> list[int]:
-        """Random tokens that spell the text. ways: `at` of each place."""
+        """Return random tokens that spell the text. candidates: `list_tokens` of each position."""
         style, position, out = rng.choice(STYLES), 0, []
         while position < len(text):
             choice = candidates[position]

@@ -1,11 +1,11 @@
-"""Is a text valid? Asked twice: of jsonschema as it is, and of jsonschema made exact.
+"""Judge whether a text is valid, twice: by jsonschema as it is, and by jsonschema with exact numbers and patterns.
 
-Plain is what the labels of MaskBench are: the class of the dialect (none named: 2020-12), formats asserted. It takes
-numbers as floats (a `multipleOf` 0.01 then rejects 4.35) and patterns as Python's (`\\d` takes a Bengali digit, `$`
-stands before a last line feed too). Exact differs in these two, where numbers of the text and of the schema are
-rationals, and patterns are rewritten into what ECMA 262 means by them; and in relative JSON pointers, whose number
-jsonschema rejects if it has a 0 before another digit, as 101 has. Where the two differ the text proves nothing
-about an engine but what it does with these: that is counted apart.
+The plain verdict is that of the labels of MaskBench: the validator class of the dialect (default: 2020-12), with
+formats asserted. Numbers are floats (so `multipleOf` 0.01 rejects 4.35) and patterns are Python's (`\\d` matches a
+Bengali digit, `$` also matches before a final line feed). For the exact verdict numbers of text and schema are
+rationals and patterns are translated to the semantics of ECMA 262. Relative JSON pointers differ, too: jsonschema
+rejects a number with a 0 before another digit, such as 101. Where the two verdicts differ, an error is counted as in
+doubt.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import Any, NamedTuple
 
 from .values import decode_json
 
-__all__ = ["Judge", "Verdict", "translate_pattern"]
+__all__ = ["Judge", "Verdict", "build_judge", "translate_pattern"]
 
 WHITE = r"\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 """ECMA 262's `\\s`: its white space and line terminators (12.2, 12.3)."""
 RELATIVE_POINTER = re.compile(r"(0|[1-9][0-9]*)([+-](0|[1-9][0-9]*))?(#|(/([^~/]|~[01])*)*)")
 """draft-bhutton-relative-json-pointer-00, section 3."""
 FEWEST = 4_000
-"""Digits beyond which Python reads no int: such a text is not judged."""
+"""Number of digits beyond which Python does not parse an int; such a text is not judged."""
 
 
 class Verdict(NamedTuple):
-    """plain, exact: whether the text is valid, None if jsonschema fails over it. why: what is wrong, if anything."""
+    """plain, exact: whether the text is valid, None if jsonschema raises an exception. why: the error, or ""."""
 
     plain: bool | None
     exact: bool | None
@@ -37,17 +37,17 @@ class Verdict(NamedTuple):
 
     @property
     def valid(self) -> bool:
-        """Both say so."""
+        """Whether both verdicts are valid."""
         return bool(self.plain and self.exact)
 
     @property
     def invalid(self) -> bool:
-        """Exact arithmetic says so."""
+        """Whether the exact verdict is invalid."""
         return self.exact is False
 
     @property
     def differ(self) -> bool:
-        """jsonschema's own arithmetic or patterns decide."""
+        """Whether the verdict depends on floats or on Python's patterns."""
         return self.plain is not None and self.exact is not None and self.plain != self.exact
 
 
@@ -68,7 +68,7 @@ def is_relative_pointer(value: object) -> bool:
 
 
 class Judge:
-    """Of the texts of one schema. Raises ImportError without jsonschema."""
+    """A judge of the texts of one schema. Raises ImportError without jsonschema."""
 
     def __init__(self, schema: str) -> None:
         from jsonschema import Draft202012Validator, validators
@@ -81,7 +81,7 @@ class Judge:
         if own.is_type(1.0, "integer"):
             own = own.redefine("integer", is_whole)
         exact = validators.extend(dialect, type_checker=own)
-        # An explicit registry: none is fetched from anywhere.
+        # With an explicit registry no schema is fetched.
         self.plain = dialect(plain, format_checker=checker, registry=REGISTRY)
         self.exact = exact(
             make_exact(decode_json(schema, exact=True)), format_checker=make_exact_checker(), registry=REGISTRY
@@ -111,15 +111,23 @@ class Judge:
         return Verdict(answers[0], answers[1], why)
 
 
+def build_judge(schema: str) -> Judge | None:
+    """Return the judge of a schema's texts, or None if jsonschema cannot read the schema."""
+    try:
+        return Judge(schema)
+    except Exception:
+        return None
+
+
 def is_whole(checker: Any, value: Any) -> bool:
-    """Drafts from 6 on: 1.0 is an integer."""
+    """Return whether a value is an integer; since draft 6 this includes 1.0."""
     return not isinstance(value, bool) and (
         isinstance(value, int) or (isinstance(value, Fraction) and value.denominator == 1)
     )
 
 
 def make_exact(schema: Any) -> Any:
-    """The schema with patterns rewritten, and without `$schema`, which would call for jsonschema's own class again."""
+    """Return the schema with translated patterns, and without `$schema`, which would select jsonschema's own class."""
     if isinstance(schema, list):
         return [make_exact(item) for item in schema]
     if not isinstance(schema, dict):
@@ -140,7 +148,7 @@ def make_exact(schema: Any) -> Any:
 
 @lru_cache(maxsize=4096)
 def translate_pattern(pattern: str) -> str:
-    """A pattern for Python's `re` that means what it means to ECMA 262, as far as `$ . \\d \\w \\s \\b` go."""
+    """Translate a pattern of ECMA 262 for Python's `re`, as far as `$ . \\d \\w \\s \\b` are concerned."""
     out, position, inside = [], 0, False
     while position < len(pattern):
         two = pattern[position : position + 2]
@@ -161,4 +169,4 @@ def translate_pattern(pattern: str) -> str:
             out.append("[")
         else:
             out.append({"$": r"\Z", ".": r"[^\n\r\u2028\u2029]"}.get(two[0], two[0]))
-    return f"(?a:{''.join(out)})"  # ASCII: digits, words and their borders
+    return f"(?a:{''.join(out)})"  # ASCII: digits, words and word boundaries

@@ -1,7 +1,7 @@
-"""A value with its keys in the order of the schema's `properties`, as far as a look at the schema says it.
+"""Sort the keys of a value by the order of `properties` in the schema, without asking an engine.
 
-The subschemas that speak of a place are gathered through local references and `allOf`, `anyOf`, `oneOf`, `if`; names
-come in the order in which they are met there, others last. No engine is asked.
+The subschemas that apply to a value are collected through local references and `allOf`, `anyOf`, `oneOf`, `if`. Keys
+get the order in which they occur there, other keys are last.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ ALONE = ("if", "then", "else")
 
 
 class Order:
-    """Of one schema, a value as json reads it."""
+    """The order of keys under one schema."""
 
     def __init__(self, schema: Any) -> None:
         self.root = schema
 
     def __call__(self, value: Value) -> Value:
-        """Return the value in order."""
-        return self.ordered(value, [self.root])
+        """Return a value with sorted keys."""
+        return self.sort_keys(value, [self.root])
 
-    def ordered(self, value: Value, schemas: list[Any]) -> Value:
-        """Return a value of which these schemas speak."""
+    def sort_keys(self, value: Value, schemas: list[Any]) -> Value:
+        """Return a value, to which these schemas apply, with sorted keys."""
         if not isinstance(value, list | dict):
             return value
-        parts = list(self.parts(schemas, set()))
+        parts = list(self.list_subschemas(schemas, set()))
         if isinstance(value, list):
-            return [self.ordered(item, list(list_item_schemas(parts, place))) for place, item in enumerate(value)]
+            return [self.sort_keys(item, list(list_item_schemas(parts, place))) for place, item in enumerate(value)]
         places: dict[str, int] = {}
         for part in parts:
             for name in part.get("properties") or ():
                 places.setdefault(name, len(places))
         names = sorted(value, key=lambda name: places.get(name, len(places)))
-        return {name: self.ordered(value[name], list(list_member_schemas(parts, name))) for name in names}
+        return {name: self.sort_keys(value[name], list(list_member_schemas(parts, name))) for name in names}
 
-    def parts(self, schemas: list[Any], seen: set[int]) -> Iterator[dict[str, Any]]:
-        """Yield all subschemas that speak of the same place."""
+    def list_subschemas(self, schemas: list[Any], seen: set[int]) -> Iterator[dict[str, Any]]:
+        """Yield all subschemas that apply to the same value."""
         for schema in schemas:
             if not isinstance(schema, dict) or id(schema) in seen:
                 continue
@@ -55,11 +55,11 @@ class Order:
                 if isinstance(schema.get(word), list):
                     more += schema[word]
             if isinstance(schema.get("$ref"), str):
-                more.append(self.find(schema["$ref"]))
-            yield from self.parts(more, seen)
+                more.append(self.resolve_reference(schema["$ref"]))
+            yield from self.list_subschemas(more, seen)
 
-    def find(self, reference: str) -> Any:
-        """Return what a local reference points at; None if there is nothing."""
+    def resolve_reference(self, reference: str) -> Any:
+        """Return the target of a local reference, or None."""
         if not reference.startswith("#"):
             return None
         found = self.root
@@ -75,7 +75,7 @@ class Order:
 
 
 def list_item_schemas(parts: list[dict[str, Any]], place: int) -> Iterator[Any]:
-    """Yield the schemas of an item."""
+    """Yield the subschemas that apply to an item."""
     for part in parts:
         for word in ("prefixItems", "items"):
             listed = part.get(word)
@@ -89,7 +89,7 @@ def list_item_schemas(parts: list[dict[str, Any]], place: int) -> Iterator[Any]:
 
 
 def list_member_schemas(parts: list[dict[str, Any]], name: str) -> Iterator[Any]:
-    """Yield the schemas of a member."""
+    """Yield the subschemas that apply to a member."""
     for part in parts:
         declared = part.get("properties")
         if isinstance(declared, dict) and name in declared:

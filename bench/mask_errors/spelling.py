@@ -1,4 +1,4 @@
-"""A value as JSON text. Canonical: as a style that narrows the spelling writes it. Free: any way that RFC 8259 has."""
+"""Write a value as JSON text: canonically, as engines that fix the spelling do, or in any spelling of RFC 8259."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ import re
 from fractions import Fraction
 from typing import Any
 
-from .values import SURROGATE, Number, Value, number_of
+from .values import SURROGATE, Number, Value, build_number
 
 __all__ = ["spell_canonically", "spell_freely", "quote_string", "respell_number"]
 
-CAPPED = 40
-"""`Style.digits` of the default style: a canonical text has no more digits in a row."""
+MOST_DIGITS = 40
+"""`Style.digits` of the default style: the maximum number of successive digits in a canonical text."""
 SHORT = {'"': '"', "\\": "\\", "/": "/", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
 BLANKS = ["", "", "", " ", " ", "\n", "\n  ", "\t", "\r\n", "    ", " \n\t\r"]
 
 
 def quote_string(text: str) -> str:
-    """As json.dumps(ensure_ascii=False); half a surrogate pair, which UTF-8 cannot write, as an escape."""
+    """Quote like json.dumps(ensure_ascii=False); a lone surrogate, which UTF-8 cannot encode, is escaped."""
     return SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
 def spell_canonically(value: Value, rng: random.Random) -> str | None:
-    """One spelling but for white space: tight, as json.dumps, or on lines. None where digits are too many in a row."""
+    """Return the canonical spelling with one of three styles of white space; None if it has too many
+    digits in a row.
+    """
     comma, colon, blank = rng.choice(((",", ":", ""), (", ", ": ", ""), (", ", ": ", ""), (",\n", ": ", "\n  ")))
     try:
         return write_value(value, spell_number, quote_string, lambda: comma, lambda: colon, lambda: blank)
@@ -33,7 +35,7 @@ def spell_canonically(value: Value, rng: random.Random) -> str | None:
 
 
 def spell_freely(value: Value, rng: random.Random) -> str:
-    """Any spelling: escapes, numbers and white space as they come."""
+    """Return a random spelling: escapes, numbers and white space."""
     escapes, numbers, blanks = (rng.choice((0.0, 0.0, 0.02, 0.3)) for _ in range(3))
 
     def blank() -> str:
@@ -50,7 +52,7 @@ def spell_freely(value: Value, rng: random.Random) -> str:
 
 
 def write_value(value: Value, number: Any, string: Any, comma: Any, colon: Any, blank: Any) -> str:
-    """Return the text of a value, by functions that spell its parts."""
+    """Return the text of a value. Further arguments: functions that return the text of each part."""
     if isinstance(value, Number):
         return str(number(value))
     if isinstance(value, str):
@@ -73,18 +75,18 @@ def write_value(value: Value, number: Any, string: Any, comma: Any, colon: Any, 
 
 
 def spell_number(number: Number) -> str:
-    """Return the shortest text without an exponent. OverflowError: more than CAPPED digits in a row."""
+    """Return the shortest text without an exponent. OverflowError: more than MOST_DIGITS digits in a row."""
     value = number.value
-    if value and not Fraction(1, 10**CAPPED) <= abs(value) < 10**CAPPED:
+    if value and not Fraction(1, 10**MOST_DIGITS) <= abs(value) < 10**MOST_DIGITS:
         raise OverflowError
-    text = number_of(value).text
-    if re.search(rf"\d{{{CAPPED + 1}}}", text):
+    text = build_number(value).text
+    if re.search(rf"\d{{{MOST_DIGITS + 1}}}", text):
         raise OverflowError
     return text
 
 
 def escape_string(text: str, share: float, rng: random.Random) -> str:
-    """A string, some of its characters as escapes: short ones, `\\u` in both cases, pairs for what is beyond U+FFFF."""
+    """Quote a string with a share of its characters escaped: short escapes, `\\u` in both cases, surrogate pairs."""
     out = []
     for char in text:
         code = ord(char)
@@ -105,16 +107,16 @@ def spell_unit(unit: int, rng: random.Random) -> str:
 
 
 def respell_number(number: Number, rng: random.Random) -> Number:
-    """Another spelling of the same number."""
+    """Return another spelling of the same number."""
     value = number.value
     if len(number.text) > 60 or (value and not Fraction(1, 10**60) < abs(value) < 10**60):
         return number
-    plainly = number_of(value).text
+    plainly = build_number(value).text
     if value == 0:
         return Number(rng.choice(("0", "-0", "0.0", "-0.000", "0e5", "0E-2", "0.0e+10", "-0e0")))
     e, plus, zero = rng.choice("eE"), rng.choice(("", "+")), rng.choice(("", "", "0", "00"))
     shift = rng.randint(-6, 6)
-    mantissa = number_of(value / Fraction(10) ** shift).text
+    mantissa = build_number(value / Fraction(10) ** shift).text
     tail = rng.choice(("", "0", "000"))
     if tail:
         mantissa += tail if "." in mantissa else "." + tail

@@ -1,4 +1,4 @@
-"""What a run says: wrong masks by kind and per million masks, each engine in a row; the first findings; a JSON file."""
+"""Summarise a run: wrong masks by kind and per million masks, a row for each engine; the first findings; JSON."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ KINDS = {
     "lone surrogate": "over, in a text with half a surrogate pair: counted apart",
     "in doubt": "under by jsonschema's floats and patterns only: valid by exact ones",
 }
-"""What is wrong with a mask; the last three are not errors of the engine."""
+"""Kinds of wrong masks; the last three are not errors of the engine."""
 COUNTED = ("masks", "texts", "walks", "finished", "unfinished", "ends", "unjudged", "variants tried", "variants kept",
            "judges differ")  # fmt: skip
 SHOWN = 12
-"""Findings printed for each engine and kind."""
+"""Maximum number of findings that are printed for each engine and kind."""
 Outcomes = Sequence[Union[Findings, Failure]]
 
 
 def summarise_findings(runs: Mapping[str, Outcomes]) -> list[dict[str, Any]]:
-    """Return a row for each engine: plain values."""
+    """Return a row for each engine, as JSON values."""
     rows = []
     for name, outcomes in runs.items():
         done = [outcome for outcome in outcomes if isinstance(outcome, Findings)]
@@ -90,7 +90,7 @@ def print_findings(
 
 
 def list_findings(cases: Sequence[Case], outcomes: Outcomes, kind: str) -> list[str]:
-    """One finding of each schema."""
+    """Return one finding of each schema as text."""
     out = []
     for case, outcome in zip(cases, outcomes):
         if isinstance(outcome, Findings):
@@ -112,7 +112,7 @@ def collect_facts(
 
 
 def is_notable(outcome: Findings | Failure) -> bool:
-    """Return whether there is something to tell."""
+    """Return whether an outcome has findings, or is a refusal or failure."""
     return isinstance(outcome, Failure) or bool(outcome.kept or outcome.refused)
 
 

@@ -1,7 +1,7 @@
 """A JSON value whose numbers keep their spelling: `null`, bool, str, list, dict, and `Number`.
 
-Values are judged as decimals, never as floats, so that 0.1 is a tenth. An exponent beyond MOST is brought near to it,
-its last digits kept: all bounds and multiples of a schema are far below, and distinct numbers stay distinct.
+Values are judged as decimals, never as floats, so that 0.1 is a tenth. An exponent beyond MOST is reduced to about MOST
+with its last digits unchanged: all bounds and multiples of a schema are far below, and distinct numbers stay distinct.
 """
 
 from __future__ import annotations
@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Union
 
-__all__ = ["Number", "Pairs", "Value", "decode_json", "fraction_of", "has_surrogate", "number_of", "parse_exactly"]
+__all__ = [
+    "Number",
+    "DuplicateKey",
+    "Value",
+    "decode_json",
+    "parse_fraction",
+    "has_surrogate",
+    "build_number",
+    "parse_exactly",
+]
 
 MOST = 20_000
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -20,21 +29,21 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as it is written."""
+    """A number by its text."""
 
     text: str
 
     @property
     def value(self) -> Fraction:
         """Return the value as a fraction."""
-        return fraction_of(self.text)
+        return parse_fraction(self.text)
 
 
 Value = Union[None, bool, str, Number, list[Any], dict[str, Any]]
 
 
-def fraction_of(text: str) -> Fraction:
-    """Return the decimal that is written."""
+def parse_fraction(text: str) -> Fraction:
+    """Return the value of a decimal."""
     mantissa, e, exponent = text.lower().partition("e")
     if e and len(exponent.lstrip("+-0")) > 4:
         power = int(exponent.lstrip("+-0")[-3:]) + MOST
@@ -42,8 +51,8 @@ def fraction_of(text: str) -> Fraction:
     return Fraction(text)
 
 
-def number_of(value: Fraction) -> Number:
-    """Return a decimal without an exponent, as short as can be."""
+def build_number(value: Fraction) -> Number:
+    """Return the shortest decimal without an exponent."""
     sign, value = "-" if value < 0 else "", abs(value)
     scale = 0
     while (value * 10**scale).denominator > 1:
@@ -52,24 +61,24 @@ def number_of(value: Fraction) -> Number:
     return Number(sign + (f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits))
 
 
-class Pairs(Exception):
-    """An object has a key twice."""
+class DuplicateKey(Exception):
+    """A key occurs twice in an object."""
 
 
 def refuse_constant(name: str) -> Any:
-    """Python's NaN and Infinity are not JSON."""
+    """Reject NaN and Infinity, which Python's parser accepts."""
     raise ValueError(f"{name} is not JSON")
 
 
 def reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise Pairs
+        raise DuplicateKey
     return found
 
 
 def parse_exactly(text: str) -> Value:
-    """Return the value of a JSON text. Raises ValueError, and Pairs for a key that comes twice."""
+    """Return the value of a JSON text. Raises ValueError, and DuplicateKey for a key that occurs twice."""
     value: Value = json.loads(
         text, parse_int=Number, parse_float=Number, parse_constant=refuse_constant, object_pairs_hook=reject_duplicates
     )
@@ -77,7 +86,7 @@ def parse_exactly(text: str) -> Value:
 
 
 def has_surrogate(value: Value) -> bool:
-    """Return whether a text in it has half a surrogate pair, which can be escaped but is no character."""
+    """Return whether a string in a value has a lone surrogate, which can be escaped but is not a character."""
     if isinstance(value, str):
         return SURROGATE.search(value) is not None
     if isinstance(value, dict):
@@ -86,5 +95,5 @@ def has_surrogate(value: Value) -> bool:
 
 
 def decode_json(text: str, *, exact: bool) -> Any:
-    """The value as jsonschema takes it: numbers that are no plain integers as floats or (exact) as Fractions."""
-    return json.loads(text, parse_float=fraction_of if exact else None, parse_constant=refuse_constant)
+    """Return the value for jsonschema. Numbers that are not plain integers are floats, or Fractions if exact."""
+    return json.loads(text, parse_float=parse_fraction if exact else None, parse_constant=refuse_constant)

@@ -1,10 +1,10 @@
-"""Valid instances made different: other strings, numbers and keys, each kept only if it is still valid.
+"""Change valid instances at random: other strings, numbers and keys. Only changes that are still valid are used.
 
     source = Variants(schema, instances, judge, rng)
-    source.draw(canonical=False)    a valid text, at first those given; None when no more are found
+    source.draw(narrow=False)    a valid text, at first the given ones; None if none is found
 
-A change is made at a random place of a value that is known to be valid, small ones preferred: the harder a schema
-is, the more of the changes the judge throws away, so what was kept is built upon.
+A random value that is known to be valid, preferably a small one, is changed at a random position. Changed values that
+are valid are changed further: for a restrictive schema the judge rejects most changes.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Any
 from .judge import Judge
 from .ordering import Order
 from .spelling import respell_number, spell_canonically, spell_freely
-from .values import Number, Pairs, Value, number_of, parse_exactly
+from .values import DuplicateKey, Number, Value, build_number, parse_exactly
 
 __all__ = ["Variants", "change_value"]
 
 TRIES = 12
-"""Changes in a row that the judge may throw away before none is expected."""
+"""Number of successive rejected changes after which `draw` gives up."""
 KEPT = 60
-"""Values that are built upon."""
+"""Maximum number of values that are changed further."""
 CHARS = ["a", "Z", "0", " ", "-", "\x7f", "é", "ß", "€", "語", "\u2028", "\ufeff", "😀", "🇺", "\U0010ffff", "\x00",
          "\x1f", "\n", "\t", '"', "\\", "/", "'", "\u0661", "\u00a0", "<", "{", "\x80", "\ud7ff", "\ue000", "\uffff",
          "\udead"]  # fmt: skip
@@ -40,7 +40,9 @@ OTHERS = [None, True, False, "text", "", Number("0"), Number("-1.5e3"), [], {}, 
 
 
 class Variants:
-    """Of one schema. tried, kept: changes. differ: how often jsonschema as it is and made exact did not agree."""
+    """Valid texts of one schema. counts: changes "tried" and "kept", verdicts that "differ". differ:
+    examples of these.
+    """
 
     def __init__(self, schema: str, instances: Iterable[str], judge: Judge, rng: random.Random) -> None:
         self.judge, self.rng = judge, rng
@@ -57,11 +59,11 @@ class Variants:
                 try:
                     self.values.append(parse_exactly(text))
                     self.texts.append(text)
-                except (ValueError, Pairs):
+                except (ValueError, DuplicateKey):
                     self.counts["unread"] += 1
 
     def valid(self, text: str) -> bool:
-        """Return whether both judges say so; where they differ, that is kept in `differ`."""
+        """Return whether both verdicts are valid; where they differ, count it and store an example."""
         verdict = self.judge(text)
         if verdict.differ and len(self.differ) < 3:
             self.differ.append(text[:300])
@@ -75,7 +77,7 @@ class Variants:
         if self.counts["drawn"] < len(self.values):
             self.counts["drawn"] += 1
             text = self.spell(self.values[self.counts["drawn"] - 1], narrow)
-            # Judged anew: draft 4 asks how an integer is spelled.
+            # Judged again, since in draft 4 the spelling of an integer matters.
             return text if text is not None and self.valid(text) else None
         for _ in range(TRIES):
             size = [1 / (10 + len(repr(value))) for value in self.values]
@@ -99,14 +101,15 @@ class Variants:
 
 
 def parse_constants(schema: str) -> Any:
+    """Parse a schema; numbers are `Number`."""
     try:
         return parse_exactly(schema)
-    except (ValueError, Pairs):
+    except (ValueError, DuplicateKey):
         return {}
 
 
 def list_constants(schema: Any) -> Iterator[Value]:
-    """Yield what a schema names: values of enum, const, default, examples, wherever they stand."""
+    """Yield the values of enum, const, default and examples anywhere in a schema."""
     if isinstance(schema, list):
         for item in schema:
             yield from list_constants(item)
@@ -124,7 +127,7 @@ def list_constants(schema: Any) -> Iterator[Value]:
 
 
 def list_declared_names(schema: Any) -> dict[str, None]:
-    """Return names of all `properties` of a schema."""
+    """Return the names in all `properties` of a schema."""
     found: dict[str, None] = {}
 
     def visit(part: Any) -> None:
@@ -143,7 +146,7 @@ def list_declared_names(schema: Any) -> dict[str, None]:
 
 
 def list_places(value: Value) -> Iterator[tuple[Any, Any]]:
-    """(container, key) of everything inside."""
+    """Yield (container, key) of every part of a value."""
     if isinstance(value, list | dict):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield value, key
@@ -165,7 +168,7 @@ def change_value(value: Value, rng: random.Random, known: list[str], named: list
 def draw_replacement(
     old: Value, rng: random.Random, known: list[str], named: list[Value], around: list[Value]
 ) -> Value:
-    """Something in place of a value: mostly of the same type."""
+    """Return a replacement of a value, usually of the same type."""
     chance = rng.random()
     if chance < 0.06 and named:
         return copy.deepcopy(rng.choice(named))
@@ -197,16 +200,16 @@ def change_text(old: str, rng: random.Random) -> str:
 
 
 def change_number(old: Number, rng: random.Random) -> Number:
-    """Near by, far off, or another spelling."""
+    """Return a near number, a distant one, or another spelling."""
     kind = rng.randrange(6)
     if kind < 2 or len(old.text) > 50 or abs(old.value) > 10**50:
         return respell_number(old, rng)
     if kind == 2:
         return Number(rng.choice(NUMBERS))
     if kind == 3:
-        return number_of(old.value + rng.choice((1, -1, 2, 10, -10, 1000, Fraction(1, 10), Fraction(-1, 100))))
+        return build_number(old.value + rng.choice((1, -1, 2, 10, -10, 1000, Fraction(1, 10), Fraction(-1, 100))))
     if kind == 4:
-        return number_of(old.value * rng.choice((-1, 2, 10, 100, Fraction(1, 10), Fraction(1, 2))))
+        return build_number(old.value * rng.choice((-1, 2, 10, 100, Fraction(1, 10), Fraction(1, 2))))
     return Number(("-" if rng.random() < 0.3 else "") + str(rng.randrange(10 ** rng.randint(1, 18))))
 
 

@@ -1,12 +1,13 @@
-"""One schema through one engine, mask by mask.
+"""Check one schema with one engine, mask by mask.
 
-    along a valid text    every token that the rest of the text begins with must be in the mask, whatever tokens led
-                          here, and at its end an end token
-    at random             from mask to mask; in the end towards a close. Wherever an end token is in the mask the text
-                          must be valid, and nowhere may the mask be empty
+    along a valid text    every token with which the text continues must be in the mask, after any tokenisation of the
+                          prefix, and an end token at the end of the text
+    at random             from mask to mask, in the end by tokens that complete the text. The text must be valid
+    wherever
+                          an end token is in the mask, and no mask may be empty
 
-In every mask, no special token but the end tokens, and these only where the text may end. A wrong mask is one error,
-whatever is wrong in it; the first of each kind are kept as `Finding`.
+No mask may contain special tokens other than end tokens. A wrong mask counts as one error; the first of each kind are
+stored as `Finding`.
 """
 
 from __future__ import annotations
@@ -24,26 +25,26 @@ from ..corpus import ENDS, RANKS, Case, Llama3
 from ..engines import Engine, Refused, is_allowed
 from .cutting import Cutter
 from .judge import Judge
-from .values import Pairs, has_surrogate, parse_exactly
+from .values import DuplicateKey, has_surrogate, parse_exactly
 from .variants import Variants
 
 __all__ = ["Finding", "Findings", "Plan", "Walker"]
 
 KEPT = 4
-"""Findings of a kind that are kept for each schema."""
+"""Maximum number of findings of a kind that are stored for each schema."""
 LONGEST = 1_500
-"""Tokens of a walk along a text: a longer text is walked so far."""
+"""Maximum number of tokens of a walk along a text."""
 WANDER = (4, 60)
-"""Tokens of a random walk before it is led to an end, least and most."""
+"""Minimum and maximum number of tokens of a random walk before it is completed."""
 CLOSING = 400
-"""Tokens that it may take from there to the end."""
+"""Maximum number of tokens that complete a random walk."""
 NARROW = ("constrain", "llguidance", "xgrammar")
-"""Engines that have an order of keys and a spelling of their own: texts are canonical for them."""
+"""Engines that fix the order of keys and the spelling: their texts are canonical."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a schema gets: masks, seconds of walking, and of compiling before it counts as out of time."""
+    """The budget of a schema. masks: number of masks. seconds: of walks. compiling: maximum seconds to compile it."""
 
     masks: int
     seconds: float
@@ -53,7 +54,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """kind: as counted. text: before the token. token: it, or "". rest: of the valid text, or why the text is wrong."""
+    """A wrong mask. text: before the token. token: "" if none is concerned. rest: of the valid text, or the error."""
 
     kind: str
     text: str
@@ -63,7 +64,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Findings:
-    """Of one schema: counts (masks, texts, walks, and wrong masks by kind), and the first of each kind."""
+    """The outcome of one schema. counts: masks, texts, walks, and wrong masks by kind. kept: the first of each kind."""
 
     id: str
     refused: tuple[str, str] | None = None
@@ -71,19 +72,19 @@ class Findings:
     kept: list[Finding] = field(default_factory=list)
 
     def add(self, kind: str, text: bytes, token: bytes, rest: str) -> None:
-        """One wrong mask."""
+        """Count a wrong mask."""
         self.counts[kind] += 1
         if self.counts[kind] <= KEPT:
-            self.kept.append(Finding(kind, shorten_text(text), shorten_text(token), rest[:400]))
+            self.kept.append(Finding(kind, decode_text(text), decode_text(token), rest[:400]))
 
 
-def shorten_text(text: bytes) -> str:
-    """Decode bytes; those that are not UTF-8 are escaped."""
+def decode_text(text: bytes) -> str:
+    """Decode bytes as UTF-8, with invalid ones escaped."""
     return text.decode("utf-8", "backslashreplace")
 
 
 class Walker:
-    """An engine, and what the vocabulary says once for all schemas."""
+    """Checks schemas with one engine; what depends on the vocabulary alone is computed once."""
 
     def __init__(self, name: str, engine: Engine, vocabulary: Llama3) -> None:
         self.name, self.engine = name, engine
@@ -106,7 +107,7 @@ class Walker:
         return np.array([number for number, token in enumerate(self.tokens) if wanted(token)])
 
     def __call__(self, job: tuple[Case, Plan]) -> Findings:
-        """One schema: half of its masks along valid texts, half at random."""
+        """Check one schema: half of its masks along valid texts, half on random walks."""
         case, plan = job
         found = Findings(case.id)
         begin = time.monotonic()
@@ -135,7 +136,7 @@ class Walker:
                 if text is None and source.counts["drawn"] >= len(source.values):
                     break
                 if text is not None:
-                    self.walk_along(text.encode())
+                    self.walk_text(text.encode())
             while found.counts["masks"] < plan.masks and time.monotonic() < end:
                 self.walk_at_random()
         except MemoryError:
@@ -156,7 +157,7 @@ class Walker:
         self.written = b""
 
     def mask(self) -> None:
-        """The next mask, special tokens looked at."""
+        """Make the next mask and check its special tokens."""
         self.engine.mask()
         self.found.counts["masks"] += 1
         if (self.engine.words & self.special).any():
@@ -174,18 +175,18 @@ class Walker:
 
     # ---- along a valid text ---------------------------------------------------------------------------------
 
-    def walk_along(self, text: bytes) -> None:
-        """By the tokenizer's own tokens and by two random roads."""
-        candidates = [self.cutter.at(text, position) for position in range(len(text))]
+    def walk_text(self, text: bytes) -> None:
+        """Walk along a text by the tokenizer's own tokens and by two random tokenisations."""
+        candidates = [self.cutter.list_tokens(text, position) for position in range(len(text))]
         self.found.counts["texts"] += 1
         self.exempt: str | None = None
         for path in (self.encode(text.decode()), self.cutter.draw_path(text, candidates, self.rng),
                      self.cutter.draw_path(text, candidates, self.rng)):  # fmt: skip
-            if not self.follow(text, candidates, path):
+            if not self.walk_tokens(text, candidates, path):
                 return
 
-    def follow(self, text: bytes, candidates: list[list[tuple[int, int]]], path: list[int]) -> bool:
-        """One road; False if it was left."""
+    def walk_tokens(self, text: bytes, candidates: list[list[tuple[int, int]]], path: list[int]) -> bool:
+        """Walk along one tokenisation. Return False if the mask does not allow one of its tokens."""
         self.start()
         position = 0
         for token in path[:LONGEST]:
@@ -193,7 +194,7 @@ class Walker:
             words = self.engine.words
             missing = [number for number, _ in candidates[position] if not is_allowed(words, number)]
             if missing:
-                self.over(text, position, missing[-1])
+                self.add_missing_token(text, position, missing[-1])
             if self.ends():
                 self.check_end()
             if token in missing:
@@ -203,19 +204,19 @@ class Walker:
         if position == len(text):
             self.mask()
             if not self.ends():
-                self.over(text, position, None)
+                self.add_missing_token(text, position, None)
         return True
 
-    def over(self, text: bytes, position: int, token: int | None) -> None:
-        """A mask lacks a token of a valid text."""
+    def add_missing_token(self, text: bytes, position: int, token: int | None) -> None:
+        """Count a mask that lacks a token of a valid text (None: an end token)."""
         if self.exempt is None:
-            self.exempt = self.reason(text)
+            self.exempt = self.classify_error(text)
         self.found.add(
-            self.exempt, self.written, b"(end)" if token is None else self.tokens[token], shorten_text(text[position:])
+            self.exempt, self.written, b"(end)" if token is None else self.tokens[token], decode_text(text[position:])
         )
 
-    def reason(self, text: bytes) -> str:
-        """Return the kind of an error along this text: "over", or what exempts it."""
+    def classify_error(self, text: bytes) -> str:
+        """Return the kind of an error along this text: "over", or a kind that is not an error of the engine."""
         if has_surrogate(parse_exactly(text.decode())):
             return "lone surrogate"
         if self.name == "constrain":
@@ -235,7 +236,7 @@ class Walker:
     # ---- at random ------------------------------------------------------------------------------------------
 
     def walk_at_random(self) -> None:
-        """One random walk."""
+        """Walk at random from mask to mask, then complete the text."""
         self.start()
         self.found.counts["walks"] += 1
         steps = self.rng.randint(*WANDER)
@@ -247,20 +248,20 @@ class Walker:
                 if self.rng.random() < 0.2:
                     self.found.counts["finished"] += 1
                     return
-            token = self.choose(leaving)
+            token = self.choose_token(leaving)
             if token is None:
                 break
             self.advance(token)
         else:
-            self.close()
+            self.complete_text()
             return
         if self.ends():
             self.found.counts["finished"] += 1
         else:
             self.found.add("stuck", self.written, b"", "no token, and no end")
 
-    def choose(self, leaving: float) -> int | None:
-        """Return a token of the mask: often one that crosses the border of a string, or that breaks a character."""
+    def choose_token(self, leaving: float) -> int | None:
+        """Return a random token of the mask: often one that crosses the border of a string or splits a character."""
         words, chance = self.engine.words, self.rng.random()
         pool = self.crossing if chance < leaving else self.broken if chance < leaving + 0.05 else None
         if pool is None and chance < leaving + 0.25:
@@ -276,9 +277,9 @@ class Walker:
         inside = np.flatnonzero(np.unpackbits(words[: RANKS // 32].view(np.uint8), bitorder="little"))
         return int(inside[self.rng.randrange(len(inside))]) if len(inside) else None
 
-    def close(self) -> None:
-        """Lead a walk to its end: by the engine's own completion if it has one, else by what closes most."""
-        for token in self.closing():
+    def complete_text(self) -> None:
+        """Complete the text of a walk: by the engine's own completion if it has one, else by closing tokens."""
+        for token in self.list_closing_tokens():
             self.mask()
             if self.ends():
                 self.check_end()
@@ -293,33 +294,33 @@ class Walker:
             self.advance(token)
         self.found.counts["unfinished"] += 1
 
-    def closing(self) -> Iterator[int | None]:
-        """Yield the tokens of a close, each asked for when its mask is there; None if there is none."""
+    def list_closing_tokens(self) -> Iterator[int | None]:
+        """Yield tokens that complete the text, each after the mask before it was made; None if there is none."""
         matcher: Any = getattr(self.engine, "matcher", None)
         if matcher is not None and hasattr(matcher, "shortest_completion"):
             rest = matcher.shortest_completion()
             if rest is None:
-                self.found.add("no completion", self.written, b"", "shortest_completion knows none")
+                self.found.add("no completion", self.written, b"", "shortest_completion finds none")
                 return
-            candidates = [self.cutter.at(rest, position) for position in range(len(rest))]
+            candidates = [self.cutter.list_tokens(rest, position) for position in range(len(rest))]
             yield from self.cutter.draw_path(rest, candidates, self.rng)
             yield None
             return
         for _ in range(CLOSING):
-            yield self.closer()
+            yield self.choose_closing_token()
 
-    def closer(self) -> int | None:
-        """What most likely brings an end nearer, of the mask that is not there yet: chosen anew for each mask."""
+    def choose_closing_token(self) -> int | None:
+        """Make the mask and return the token of it that most likely brings the end nearer."""
         self.engine.mask()
         words = self.engine.words
         for text in (b"}", b"]", b'"', b"0", b":", b","):
             token = self.cutter.ids[text]
             if is_allowed(words, token) and self.rng.random() < 0.9:
                 return token
-        return self.choose(0.5)
+        return self.choose_token(0.5)
 
     def check_end(self) -> None:
-        """An end token is in the mask: the text so far must be valid."""
+        """Check that the text is valid, as an end token is in the mask."""
         self.found.counts["ends"] += 1
         try:
             text = self.written.decode()
@@ -336,5 +337,5 @@ class Walker:
         else:
             try:
                 parse_exactly(text)
-            except Pairs:
+            except DuplicateKey:
                 self.found.add("key twice", self.written, b"(end)", "")

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from rich.console import Console
 
 from ..corpus import Case
-from ..mask_errors.judge import Judge
+from ..mask_errors.judge import build_judge
 from ..options import build_parser, read_cases
 from ..record import write_result
 from ..tables import build_progress, print_rows
@@ -113,21 +113,13 @@ def measure_plugin(
             tally.counts["failed"] += 1
             tally.faults.append(f"{engine.name}, {case.id}: {type(error).__name__}: {str(error)[:200]}")
             continue
-        if tally.add_answer(make_judge(case.schema), text) is False or text is None:
+        if tally.add_answer(build_judge(case.schema), text) is False or text is None:
             tally.faults.append(f"{engine.name}, {case.id}: {'did not end' if text is None else text[:200]}")
         tally.counts["masks"] += check.compared
         tally.counts["masks different"] += check.different
         if check.different:
             tally.faults.append(f"{engine.name}, {case.id}: {check.different} of {check.compared} masks differ")
     return tally
-
-
-def make_judge(schema: str) -> Judge | None:
-    """Return the judge of a schema's texts; None if jsonschema cannot read the schema."""
-    try:
-        return Judge(schema)
-    except Exception:
-        return None
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""A running server under load: many clients, many schemas, some of them hostile."""
+"""Load on a running server: many clients and schemas, and some hostile requests."""

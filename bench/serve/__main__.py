@@ -2,11 +2,11 @@
 
     python -m bench serve --seconds 300 --clients 64 --schemas 200
 
-A server with the embedded model runs in a process of its own; the clients are in this one, so both share the machine.
-Phases under constraints and without alternate, at equal lengths of texts. Of the requests under constraints, 1 % are
-given up by their client midway and 1 % are inputs of `bench hostile`, each of which was sent once or more in the
-warm-up. Every other answer is judged by jsonschema. Exit code 1 if a request failed, an answer is invalid, or the
-server answered 5xx. The goals of rate and memory are printed with the figures.
+A server with the embedded model runs in a process of its own, the clients in this one, so both share the machine.
+Phases with and without constraints alternate, with texts of equal lengths. Of the requests under constraints, 1 % are
+cancelled by their client midway and 1 % are inputs of `bench hostile`, each of which was sent at least once in the
+warm-up. All other answers are judged by jsonschema. The exit code is 1 if a request failed, an answer is invalid, or
+the server answered 5xx. The targets for rate and memory are printed with the figures.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from .load_phases import HOSTILE, WARM_UP, Load, Phase, run_phase
 from .server_child import ServerChild, find_slope
 
 CANDIDATES = 6
-"""How many cases are drawn for each schema that is wanted."""
+"""Cases drawn for each schema of the load, as some do not fit."""
 RATIO, SLOPE = 0.9, 1.0
-"""The goals: tokens per second of those of the server without constraints, and MiB per minute."""
+"""Targets: tokens per second relative to those without constraints, and MiB of memory per minute."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = build_parser("serve", __doc__, "data", "seed", "seconds", "results", seconds=300.0)
     parser.add_argument("--clients", type=int, default=64, help="concurrent clients")
     parser.add_argument("--schemas", type=int, default=200, help="different schemas")
-    parser.add_argument("--tokens", type=int, default=64, help="most tokens of a text")
+    parser.add_argument("--tokens", type=int, default=64, help="max_tokens")
     parser.add_argument("--phase", type=float, default=15.0, help="seconds of a phase")
     parser.add_argument("--warm-up", type=float, default=240.0, help="seconds before anything is measured")
     parser.add_argument("--slots", type=int, default=64, help="texts that the server generates at the same time")
@@ -86,7 +86,7 @@ async def run_load(load: Load, server: ServerChild, options: Any) -> tuple[list[
 
 
 async def sample_memory(server: ServerChild, begin: float, memory: list[Any]) -> None:
-    """Note the memory of the server each second."""
+    """Record the memory of the server each second."""
     while True:
         memory.append((perf_counter() - begin, server.read_memory()))
         await asyncio.sleep(1)
@@ -154,7 +154,7 @@ def compare_rates(phases: Sequence[Phase]) -> list[dict[str, Any]]:
 
 
 def print_facts(facts: dict[str, Any]) -> None:
-    """Print the figures that have goals, and the others."""
+    """Print the figures that have targets, and the others."""
     print(f"constrained over free: {facts['ratio']:.1%} of the tokens per second (goal: at least {RATIO:.0%})")
     print(
         f"memory of the server: {facts['first MiB']:,.0f} MiB after the warm-up, {facts['last MiB']:,.0f} at the end,"

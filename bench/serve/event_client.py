@@ -1,10 +1,10 @@
-"""A small HTTP/1.1 client for streams of events: the load has to cost the machine less than the server does.
+"""A small HTTP/1.1 client for event streams, which takes less CPU time than a general one.
 
     client = EventClient("127.0.0.1", port)
     answer = await client.post("/v1/completions", body)              # Answer
     answer = await client.post(path, body, hang_up_after=3)          # closes the connection after three events
 
-It reads bodies with a length and in chunks, and server-sent events of one `data:` line each.
+It reads bodies with a length or in chunks, and server-sent events of one `data:` line each.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from typing import Any
 __all__ = ["Answer", "EventClient"]
 
 LONGEST = 1 << 24
-"""Most bytes of a line."""
+"""Maximum number of bytes of a line."""
 
 
 @dataclass(slots=True)
 class Answer:
-    """One answer. times: `perf_counter()` of each event with text. text: of all events, or the body. tokens: as the
-    server's usage says. error: why there is none, "" if there is one."""
+    """One answer. times: `perf_counter()` of each event with text. text: of all events, or the body. tokens: from
+    `usage`. error: the reason if there is no answer, else "". was_cut: whether the client closed the connection.
+    """
 
     status: int = 0
     begin: float = field(default_factory=perf_counter)
@@ -46,7 +47,7 @@ class EventClient:
         self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def post(self, path: str, body: bytes, hang_up_after: int | None = None) -> Answer:
-        """Send a request; return its answer, or the part that came before the client hung up."""
+        """Send a request. Return its answer, or the part before the client closed the connection."""
         answer = Answer()
         try:
             await self.exchange(path, body, hang_up_after, answer)
@@ -76,7 +77,7 @@ class EventClient:
             self.close()
 
     async def read_events(self, reader: asyncio.StreamReader, hang_up_after: int | None, answer: Answer) -> None:
-        """Read the events of a stream, or as many as there are before the client hangs up."""
+        """Read the events of a stream, at most until the client closes the connection."""
         parts, rest = list[str](), b""
         async for chunk in read_chunks(reader):
             *events, rest = (rest + chunk).split(b"\n\n")
@@ -96,7 +97,7 @@ class EventClient:
 
 
 def take_event(answer: Answer, event: dict[str, Any]) -> str:
-    """Note an event of a completion or a chat; return its text."""
+    """Add an event of a completion or a chat to an answer. Return its text."""
     if "error" in event:
         answer.error = f"error event: {event['error'].get('message')}"
     if event.get("usage"):
@@ -111,7 +112,7 @@ def take_event(answer: Answer, event: dict[str, Any]) -> str:
 
 
 def take_body(answer: Answer, body: bytes) -> None:
-    """Note a body that is not a stream."""
+    """Set the text of an answer that is not a stream."""
     answer.text = body.decode("utf-8", "replace")
 
 

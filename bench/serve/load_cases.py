@@ -1,8 +1,8 @@
-"""What the clients ask for: schemas whose shortest answer fits the budget, hostile inputs, and request bodies.
+"""The requests of the clients: schemas whose shortest answer fits the budget, and hostile inputs.
 
 Constrained and unconstrained requests have the same prompt. An unconstrained one generates exactly as many tokens as an
-answer under the constraint had: a bias keeps the model from ending it. As a bias costs a few percent of a token, the
-constrained requests have one, too, which is too small to matter.
+answer under the constraint: a logit bias prevents the end token. As a bias costs a few percent of the time of a token,
+constrained requests have one as well, of negligible size.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ END = "2"
 
 @dataclass
 class LoadCase:
-    """A schema of the load. lengths: tokens of its answers so far. judge: decides whether an answer is valid."""
+    """A schema of the load. lengths: numbers of tokens of its answers so far. judge: of its answers."""
 
     case: Case
     judge: Judge
@@ -49,7 +49,7 @@ def write_body(case: Case, max_tokens: int, seed: int, more: dict[str, Any]) -> 
 
 
 def make_free_body(one: LoadCase, tokens: int, seed: int) -> bytes:
-    """Return a request for exactly so many tokens, without a constraint."""
+    """Return a request for exactly `tokens` tokens, without a constraint."""
     return write_body(one.case, tokens, seed, {"logit_bias": {END: -100}})
 
 
@@ -67,13 +67,13 @@ def choose_load_cases(cases: Sequence[Case], count: int, max_tokens: int) -> lis
             judge = Judge(case.schema)
         except Exception:  # refused by constrain, or unreadable for jsonschema
             continue
-        if least is not None and least <= max_tokens and judge_all(judge, case):
+        if least is not None and least <= max_tokens and agrees_with_labels(judge, case):
             found.append(LoadCase(case, judge))
     return found
 
 
-def judge_all(judge: Judge, case: Case) -> bool:
-    """Return whether jsonschema agrees with the labels of the case's own instances, so that its verdict counts."""
+def agrees_with_labels(judge: Judge, case: Case) -> bool:
+    """Return whether the judge agrees with the labels of the instances of a case."""
     return all(judge(test.text).valid == test.valid for test in case.tests)
 
 

@@ -1,8 +1,7 @@
-"""Phases of load: so many clients, each with one request after the other, constrained or free, for so many seconds.
+"""Phases of load: a number of clients send requests one after the other, constrained or free, for some seconds.
 
-Phases alternate. A free phase asks for the lengths that answers under the constraints had, so that both do the same
-work. Tokens count while all clients are at work: texts that are complete after the end of a phase are waited for and
-judged, but not counted in its rate.
+Phases alternate. Requests of a free phase have the lengths of answers under constraints, so that both do the same work.
+Only tokens before the end of a phase count for its rate; answers that are complete later are awaited and judged.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ __all__ = ["Load", "Phase", "run_phase"]
 
 Kind = Literal["constrained", "free"]
 HANG_UPS = HOSTILE = 0.01
-"""Shares of the requests under constraints that the client gives up midway, and that are hostile."""
+"""Shares of the requests under constraints that the client cancels midway, and that are hostile."""
 WARM_UP = 3
-"""How many times as many requests are hostile in the warm-up: each input is sent at least once, since the first one of
-its kind loads modules and fills caches."""
+"""Factor of the share of hostile requests in the warm-up. Each input is sent at least once, since the first of its kind
+loads modules and fills caches."""
 
 
 @dataclass
 class Load:
-    """What all phases share: the cases, the hostile requests, the budget of a text, and the source of chance.
+    """What all phases share: the cases, the hostile requests, max_tokens, and the random generator.
 
-    Hostile requests take turns, each time in another order.
+    All hostile requests are used in random order before one is used again.
     """
 
     cases: Sequence[LoadCase]
@@ -56,11 +55,11 @@ class Load:
 
 @dataclass
 class Phase:
-    """What came of a phase.
+    """The results of a phase.
 
-    answers: with the number of their case, without those of hostile requests. cut: answers that their clients gave up.
-    hostile: name and status of each hostile request. tokens, seconds, cpu: those counted for the rate; cpu in seconds
-    of CPU time of the server.
+    answers: (index of the case, answer) of requests that are neither hostile nor cancelled. cut: answers to cancelled
+    requests. hostile: (name, answer) of each hostile request. tokens, seconds: those that count for the rate. cpu:
+    seconds of CPU time of the server.
     """
 
     kind: Kind
@@ -75,9 +74,9 @@ class Phase:
 async def run_phase(
     load: Load, kind: Kind, clients: int, seconds: float, read_cpu: Callable[[], float], hostile: float = HOSTILE
 ) -> Phase:
-    """Run a phase and return what came of it.
+    """Run a phase and return its results.
 
-    read_cpu: returns the seconds of CPU time that the server has used. hostile: the share of hostile requests.
+    read_cpu: returns the seconds of CPU time of the server. hostile: the share of hostile requests.
     """
     phase, begin, used = Phase(kind), perf_counter(), read_cpu()
     until = begin + seconds
@@ -116,7 +115,7 @@ async def run_client(load: Load, phase: Phase, client: EventClient, until: float
 
 
 def count_before(answer: Answer, until: float) -> float:
-    """Return how many tokens of an answer came before the end of a phase, in proportion to its events."""
+    """Return the number of tokens of an answer before the end of a phase, in proportion to its events."""
     if not answer.times:
         return answer.tokens if answer.end <= until else 0
     tokens = answer.tokens or len(answer.times)

@@ -7,7 +7,6 @@ server.exit_code                                    # after SIGTERM; 0
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -20,16 +19,18 @@ from types import TracebackType
 
 import numpy as np
 
+from ..process_figures import read_cpu_seconds, read_resident_memory
+
 __all__ = ["ServerChild", "find_slope"]
 
 PATIENCE = 300.0
-"""Seconds that a server may take to start."""
+"""Maximum seconds for the start of a server."""
 STOPPING = 60.0
-"""Seconds that it may take to stop."""
+"""Maximum seconds for its end."""
 
 
 class ServerChild:
-    """A server on a free port of this machine, from entering the block to its end."""
+    """A context manager that runs a server on a free port of this machine."""
 
     def __init__(self, options: Sequence[str]) -> None:
         self.options, self.port, self.exit_code = options, 0, -1
@@ -64,13 +65,11 @@ class ServerChild:
 
     def read_memory(self) -> float:
         """Return MiB of resident memory."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
+        return read_resident_memory(pid=self.process.pid)
 
     def read_cpu(self) -> float:
-        """Return seconds of CPU time (proc(5), fields 14 and 15 of stat)."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Return seconds of CPU time."""
+        return read_cpu_seconds(self.process.pid)
 
 
 def find_slope(samples: Sequence[tuple[float, float]]) -> float:

@@ -23,7 +23,7 @@ from bench.mask_errors.cutting import Cutter
 from bench.mask_errors.judge import Judge, translate_pattern
 from bench.mask_errors.ordering import Order
 from bench.mask_errors.spelling import respell_number, spell_canonically, spell_freely
-from bench.mask_errors.values import Number, Pairs, fraction_of, number_of, parse_exactly
+from bench.mask_errors.values import DuplicateKey, Number, build_number, parse_exactly, parse_fraction
 from bench.mask_errors.variants import Variants
 from bench.mask_errors.walks import Findings, Plan, Walker
 from bench.workers import Failure
@@ -137,7 +137,7 @@ def test_refusals_and_crashes_are_not_errors_of_masks() -> None:
 @given(st.text(max_size=40), st.randoms(use_true_random=False))
 def test_roads_spell_the_text(text: str, rng: random.Random) -> None:
     cutter, data = Cutter(TOKENS), text.encode("utf-8", "replace")
-    ways = [cutter.at(data, place) for place in range(len(data))]
+    ways = [cutter.list_tokens(data, place) for place in range(len(data))]
     assert b"".join(TOKENS[token] for token in cutter.draw_path(data, ways, rng)) == data
     for place, way in enumerate(ways):
         assert {token for token, _ in way} == {n for n, token in enumerate(TOKENS) if data[place:].startswith(token)}
@@ -162,16 +162,16 @@ def exactly(value: Any) -> Any:
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=5), st.randoms(use_true_random=False))
 def test_respelled_numbers_are_equal(value: Any, rng: random.Random) -> None:
-    number = number_of(Fraction(value))
+    number = build_number(Fraction(value))
     assert respell_number(number, rng).value == number.value == Fraction(value)
     json.loads(respell_number(number, rng).text)
 
 
 def test_far_exponents_are_brought_near_and_stay_apart() -> None:
-    assert fraction_of("1e99999999") > 10**19_999
-    assert 0 < fraction_of("1e-99999999") < Fraction(1, 10**19_999)
-    assert fraction_of("1e99999998") != fraction_of("1e99999999")
-    assert fraction_of("-2.50E+0002") == -250
+    assert parse_fraction("1e99999999") > 10**19_999
+    assert 0 < parse_fraction("1e-99999999") < Fraction(1, 10**19_999)
+    assert parse_fraction("1e99999998") != parse_fraction("1e99999999")
+    assert parse_fraction("-2.50E+0002") == -250
 
 
 def test_validity_checkers() -> None:
@@ -239,5 +239,5 @@ def test_the_summary_counts_per_million() -> None:
 
 
 def test_keys_that_come_twice_are_seen() -> None:
-    with pytest.raises(Pairs):
+    with pytest.raises(DuplicateKey):
         parse_exactly('{"a": 1, "\\u0061": 2}')
