@@ -1,4 +1,4 @@
-"""Does a job over a file have every row exactly once, and identical, whatever is killed, and on Ray?
+"""Does a job over a file write every row exactly once, with the same bytes, after kills and on Ray?
 
     python -m bench jobs [--rows 2000] [--runs plain,killed,small,ray-1,ray-2,ray-2-killed,ray-2-restarted]
 
@@ -43,7 +43,7 @@ RUNS: dict[str, list[str]] = {
 }  # fmt: skip
 """Options of the command for each run."""
 KILLS = {"killed": 4, "ray-2-killed": 2, "ray-2-restarted": 1}
-"""How often a process is killed."""
+"""Number of times that a process is killed."""
 OPTIONS = ("--max-tokens", "40", "--seed", "3", "--json")
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def write_job(path: Path, rows: int) -> Path:
-    """Write an input of so many rows."""
+    """Write an input file with `rows` rows."""
     with open(path, "w", encoding="utf-8") as file:
         for number in range(rows):
             row: dict[str, Any] = {"id": f"r{number}", "prompt": f"Describe person {number}."}
@@ -139,7 +139,7 @@ def start_job(name: str, source: Path, output: Path) -> Iterator[subprocess.Pope
 
 
 def read_report(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """Return what a job reports at its end; exit code 1 says that rows have errors."""
+    """Return the report of a finished job. Exit code 1 means that rows have errors."""
     out, _ = process.communicate()
     if process.returncode not in (0, 1):
         raise RuntimeError(f"the job ended with exit code {process.returncode}: {out}")
@@ -148,7 +148,7 @@ def read_report(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def wait_for_rows(process: subprocess.Popen[str], output: Path, rows: int) -> bool:
-    """Wait until an output has so many rows. Return False if the job ended before."""
+    """Wait until an output has `rows` rows. Return False if the job ended before."""
     while process.poll() is None:
         if count_lines(output) >= rows:
             return True
@@ -171,7 +171,7 @@ def kill_worker(parent: int) -> int:
 
 
 def send_kill(pid: int) -> None:
-    """Kill a process that may have ended."""
+    """Kill a process if it has not ended."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -2,8 +2,8 @@
 
     python -m bench long_runs [--schemas 10000] [--tokens 200000]
 
-Prints the resident memory as it goes, and fails if it grows by more than the budgets of the caches allow: `recent`
-keeps up to 64 Constraints and 128 MiB of their state caches, one state cache may fill `Limits.state_cache_bytes`.
+Prints the resident memory during the run, and fails if it grows beyond the budgets of the caches: `recent`
+retains up to 64 Constraints and 128 MiB of their state caches, one state cache may fill `Limits.state_cache_bytes`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def read_collected_memory() -> float:
 
 
 def build_schema(k: int) -> dict[str, object]:
-    """Return a schema that no other number has."""
+    """Return a different schema for each number."""
     kinds: list[dict[str, object]] = [
         {"type": "string", "pattern": f"^[a-z]{{1,{k % 9 + 1}}}-{k}$"}, {"type": "integer", "minimum": k},
         {"enum": [f"v{k}", k, None]}, {"type": "array", "items": {"type": "string", "maxLength": k % 50 + 1}},
@@ -36,7 +36,7 @@ def build_schema(k: int) -> dict[str, object]:
 
 
 def use_schema(vocabulary: Vocabulary, k: int) -> None:
-    """Compile one schema and take a text of it, a mask at each byte."""
+    """Compile one schema and match an instance, with a mask at each byte."""
     matcher = compile(vocabulary, schema=build_schema(k)).matcher()
     text = matcher.shortest_completion() or b""
     out = matcher.mask()
@@ -46,7 +46,7 @@ def use_schema(vocabulary: Vocabulary, k: int) -> None:
 
 
 def use_many_schemas(vocabulary: Vocabulary, count: int, steps: int = 10) -> Iterator[tuple[int, float]]:
-    """Use so many distinct schemas: (schemas, MiB) now and then."""
+    """Use `count` distinct schemas; yield (schemas, MiB) `steps` times."""
     for k in range(count):
         use_schema(vocabulary, k)
         if (k + 1) % max(1, count // steps) == 0:
@@ -54,7 +54,7 @@ def use_many_schemas(vocabulary: Vocabulary, count: int, steps: int = 10) -> Ite
 
 
 def take_long_text(matcher: Matcher, count: int, steps: int = 10) -> Iterator[tuple[int, float]]:
-    """Take so many tokens of an array of records that repeat: (tokens, MiB) now and then."""
+    """Match `count` tokens of an array of equal records; yield (tokens, MiB) `steps` times."""
     record = b'{"name":"abc","n":[1,22,333]},'
     matcher.advance(ord("["))
     out = matcher.mask()
@@ -66,7 +66,7 @@ def take_long_text(matcher: Matcher, count: int, steps: int = 10) -> Iterator[tu
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run both and print; 1 if memory grew beyond the budgets."""
+    """Run both parts. Return the exit code: 1 if memory grew beyond the budgets."""
     parser = build_parser("long_runs", __doc__)
     parser.add_argument("--schemas", type=int, default=10_000, help="distinct schemas")
     parser.add_argument("--tokens", type=int, default=200_000, help="tokens of the text")

@@ -2,16 +2,16 @@
 
     python -m bench maskbench --sample 500 --engines constrain,llguidance,xgrammar
 
-Each engine takes the same schemas in turn, in worker processes on one core, with limits per schema (10 s, 2 GiB).
-    warm    one worker takes schema after schema, as a server does
-    cold    every schema in a fresh process, forked where kernels are loaded and the vocabulary is prepared
-Printed, and saved as JSON in bench/results/: what passes, what is refused and why, which valid instances are rejected
-and which invalid ones accepted; µs of a step (mask and advance) and from schema text to first mask; which of the
-targets (`verdicts.py`) are met. Percentile curves lie beside the JSON as SVG. A schema passes
-if it compiles and every one of its instances is judged right. Only rows of one run may be compared.
+The engines process the same schemas, in worker processes on one core, with limits per schema (10 s, 2 GiB).
+    warm    one worker processes all schemas, as a server does
+    cold    a new process for every schema, forked after kernels are loaded and the vocabulary is prepared
+Printed, and written to bench/results/ as JSON: schemas that pass, refusals and their reasons, valid instances that are
+rejected and invalid ones that are accepted; µs of a step (mask and advance) and from schema text to first mask; the
+targets (`verdicts.py`) that are met. Percentile curves are written as SVG. A schema passes if it compiles and all its
+instances are judged correctly. Only rows of one run may be compared.
 
 `constrain-idle` and `constrain-any-idle` prepare for at most `--idle-ms` in each step, as they do while a model runs.
-That time is not counted in the step; its mean is in the column `prepared`.
+This time does not count for the step; its mean is in the column `prepared`.
 """
 
 from __future__ import annotations
@@ -73,16 +73,14 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--warm-only", type=split_names(ENGINES), default=[], metavar="A,B", help="engines without a cold run"
     )
-    parser.add_argument(
-        "--idle-ms", type=float, default=5.0, help="ms that engines named idle may prepare in each step"
-    )
+    parser.add_argument("--idle-ms", type=float, default=5.0, help="ms in each step that the idle engines may prepare")
     return parser.parse_args(arguments)
 
 
 def run_engine(
     name: str, mode: str, jobs: list[Job], vocabulary: Llama3, options: argparse.Namespace, console: Console
 ) -> list[Result | Failure]:
-    """Take one engine over all jobs, in a process of its own that prepares it and forks the workers."""
+    """Run one engine on all jobs, in a process of its own that prepares it and forks the workers."""
     answers = stream_from_child(partial(host_engine, name, mode, jobs, vocabulary, options), name)
     outcomes: list[Any] = []
     with build_progress(console) as progress:
@@ -101,7 +99,9 @@ def run_engine(
 def host_engine(
     name: str, mode: str, jobs: list[Job], vocabulary: Llama3, options: argparse.Namespace
 ) -> Iterator[str | Result | Failure | dict[int, list[str]]]:
-    """Prepare one engine; yield "ready", its outcome for every job, and {index: why it rejected what is valid}."""
+    """Prepare one engine; yield "ready", the outcome of every job, and {index: reasons for rejecting
+    valid instances}.
+    """
     engine = prepare_engine(name, vocabulary, options.core)
     if isinstance(engine, ConstrainIdle):
         engine.idle_seconds = options.idle_ms / 1_000
@@ -114,7 +114,7 @@ def host_engine(
         if isinstance(outcome, Result) and outcome.rejected:
             rejections[index] = outcome.rejected
         yield outcome
-    # Asked only now: a question while a worker measures would take its core and its caches.
+    # Computed last: during the measurement it would compete with the worker for its core and caches.
     whys = {}
     for index, rejected in rejections.items():
         answer = next(
@@ -125,18 +125,18 @@ def host_engine(
 
 
 def prepare_engine(name: str, vocabulary: Llama3, core: int) -> Engine:
-    """Pin this process to a core and make an engine, warm."""
+    """Pin this process to a core, create an engine and warm it up."""
     os.sched_setaffinity(0, {core})
     engine = ENGINES[name](vocabulary)
     warm_up(engine, tokenise_case(WARM, vocabulary))
-    engine.forget()  # so that no forked worker frees what it shares with this process
+    engine.forget()  # so that forked workers do not free memory that they share with this process
     gc.collect()
-    gc.freeze()  # what was prepared is not searched for garbage again, in the workers least of all
+    gc.freeze()  # excludes prepared objects from later garbage collections, above all in the workers
     return engine
 
 
 def explain_rejections(engine: Engine, rejected: list[int], job: Job) -> list[str]:
-    """For every valid instance that was rejected: why."""
+    """Return the reason for every rejected valid instance."""
     engine.compile(job.case.schema)
     answers = []
     for index in rejected:
@@ -146,7 +146,7 @@ def explain_rejections(engine: Engine, rejected: list[int], job: Job) -> list[st
 
 
 def warm_up(engine: Engine, job: Job) -> None:
-    """A small schema, uncounted."""
+    """Process a small schema, without measuring it."""
     result = measure_schema(engine, job)
     if result.refused or result.error or result.rejected:
         raise RuntimeError(f"the warm-up schema failed: {result}")

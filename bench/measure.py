@@ -1,9 +1,9 @@
-"""One schema through one engine: what it answers, and the nanoseconds it takes. The procedure of MaskBench.
+"""Run one schema with one engine: verdicts and nanoseconds, by the procedure of MaskBench.
 
-For each instance, token by token: the mask (timed), is the token in it, the advance (timed). At the end the mask must
-allow an end token. A valid instance must come through, an invalid one must not. The first mask is timed from the
-schema's text, after the engine has freed the schema before. Only calls into the engine are timed; a step is a mask and
-an advance (of a refused token, the mask). What an engine prepares between them is timed, too, and is no part of a step.
+For each token of an instance: make the mask (timed), check that the token is in it, advance (timed). At the end the
+mask must allow an end token. The first mask is timed from the text of the schema, after the engine has freed the
+previous schema. Only calls of the engine are timed; a step is a mask and an advance (only a mask if the token is
+refused). The preparation of an engine between them is timed separately and is not part of a step.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ __all__ = ["CLOCKS", "WARM", "Job", "Result", "accepts_instance", "make_first_ma
 
 
 CLOCKS = {"wall": perf_counter_ns, "cpu": process_time_ns}
-"""wall: what a user waits. cpu: what the process computes, for a machine that is busy with other things; reading it
-costs 0.3 µs instead of 0.05, and a step has two pairs of readings."""
+"""cpu: CPU time of the process, for a busy machine; reading it takes 0.3 µs instead of 0.05, four times in a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class Job:
 
 @dataclass(slots=True)
 class Result:
-    """What one engine did with one schema.
+    """The outcome of one schema with one engine.
 
     refused: (kind, reason) or None. first: ns from the schema's text to the first mask. steps: int64 array of ns.
     idle: the same of preparation, for each step of an engine that prepares.
@@ -54,12 +53,12 @@ class Result:
 
 
 def tokenise_case(case: Case, vocabulary: Llama3) -> Job:
-    """Return a case, its instances cut into tokens."""
+    """Return a case with its instances as tokens."""
     return Job(case, tuple(vocabulary.encode(test.text) for test in case.tests))
 
 
 def measure_schema(engine: Engine, job: Job, clock: Callable[[], int] = perf_counter_ns) -> Result:
-    """Take one schema through an engine. Nothing that the engine raises on purpose or by mistake gets out."""
+    """Run one schema with an engine. Exceptions of the engine are part of the result."""
     result = Result(job.case.id)
     engine.forget()
     try:
@@ -103,7 +102,7 @@ def accepts_instance(
     clock: Callable[[], int] = perf_counter_ns,
     idle: array[int] | None = None,
 ) -> bool:
-    """Return whether the engine takes the whole instance; append the ns of every step, and of preparation to `idle`."""
+    """Return whether the engine accepts an instance; append the ns of every step, and of preparation to `idle`."""
     engine.start()
     words = engine.words
     prepare = getattr(engine, "prepare", None)
@@ -132,4 +131,4 @@ WARM = Case(
     '"required":["name"]}',
     (Instance('{"name": "Łukasz", "list": [1, 2.5e3], "more": {"a": [true, null, "\\\\u00e9"]}}', True),),
 )
-"""Run once, uncounted, before anything is measured: imports, kernels and first pages are not a schema's cost."""
+"""Run before anything is measured: imports, kernels and first pages are not part of the cost of a schema."""

@@ -1,12 +1,12 @@
-"""How much memory do a prepared vocabulary and a Constraint take, beside the peers, and what bounds what is kept?
+"""How much memory do a prepared vocabulary and a Constraint take, beside the peers?
 
     python -m bench memory
 
-Memory is the growth of a process's own pages (Linux: Private of smaps_rollup): pages that are reserved and never
-written do not count, those that numpy, Python or C++ holds do. Each engine has a process of its own. `prepared` is
-everything from the file of ranks to the first mask, with packages loaded before. Then schema after schema is compiled,
-walked along its instances and retained: `a schema` is by how much the process grew. An allocator that has free space
-grows by nothing now and then, so look at the mean too.
+Memory is the growth of the private pages of a process (Linux: Private of smaps_rollup): reserved pages that are never
+written do not count, pages of numpy, Python and C++ do. Each engine has a process of its own. `prepared` is everything
+from the file of ranks to the first mask, with packages loaded before. Then all schemas are compiled, matched along
+their instances and retained: `a schema` is the growth of the process. As an allocator with free space does not grow,
+see also the mean.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CONSTRAIN_STORE"] = folder
         for name in options.engines:
-            run_in_child(partial(measure_preparation, name, vocabulary))  # what is kept on disk is there from now on
+            run_in_child(partial(measure_preparation, name, vocabulary))  # writes the files of the store
             row = run_in_child(partial(measure_preparation, name, vocabulary))
             rows.append({**row, **measure_schemas(name, jobs, vocabulary, options)})
         parts = run_in_child(partial(measure_parts, options.vocabulary))
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure_preparation(name: str, vocabulary: Llama3) -> dict[str, Any]:
-    """Return MB that an engine takes for the vocabulary, up to a first mask."""
+    """Return the MB that an engine uses for the vocabulary, up to a first mask."""
     from importlib import import_module
 
     for package in PACKAGES[name.removesuffix("-any")]:
@@ -74,7 +74,7 @@ def measure_preparation(name: str, vocabulary: Llama3) -> dict[str, Any]:
 
         compile(Vocabulary.bytes(), schema=WARM.schema).matcher().mask()
     else:
-        vocabulary.tokens  # noqa: B018  what its road begins with
+        vocabulary.tokens  # noqa: B018  loads the tokens
     gc.collect()
     begin = read_private_memory()
     engine = ENGINES[name](vocabulary)
@@ -86,7 +86,7 @@ def measure_preparation(name: str, vocabulary: Llama3) -> dict[str, Any]:
 
 
 def measure_schemas(name: str, jobs: list[Job], vocabulary: Llama3, options: argparse.Namespace) -> dict[str, Any]:
-    """Return MB that a schema takes, walked and kept."""
+    """Return the MB of a schema after its instances were matched."""
     engine = ENGINES[name](vocabulary)
     retained: list[Any] = []
 
@@ -112,7 +112,7 @@ def measure_schemas(name: str, jobs: list[Job], vocabulary: Llama3, options: arg
 
 
 def measure_parts(ranks: Path) -> dict[str, float]:
-    """Return MB of a prepared vocabulary by part, as Python and numpy count them."""
+    """Return the MB of a prepared vocabulary by part, as reported by Python and numpy."""
     from constrain import Vocabulary
     from constrain.compilation.compile_caches import recent
     from constrain.kernels import layout as at

@@ -2,11 +2,11 @@
 
     python -m bench number_texts --texts 10000000 [--seed 1] [--length 5]
 
-Random sets of numbers, with bounds, multiples and listed values, as `tests/number_oracle.py` draws them: all prefixes
-of RFC 8259 numbers up to a length, over a few digits. Of each text that its automaton allows, acceptance is compared
-with Fraction. Of a share of the states a completion is searched, and judged by Fraction after each text that reaches
-the state; so is a random suffix of some texts. Of a text that is refused, it is checked that it is no number of the
-set, and that no sampled member begins with it.
+Random sets of numbers (bounds, multiples, listed values) come from `tests/number_oracle.py`. All prefixes of RFC 8259
+numbers up to a length, over a few digits, are tried. The acceptance of each text that the automaton allows is compared
+with Fraction. For a share of the states a completion is computed, and judged by Fraction after each text that reaches
+the state; so is a random suffix of some texts. A refused text must not be a number of the set, and no sampled member of
+the set may begin with it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ COMPLETED, SUFFIXES, SAMPLED = 0.2, 0.3, 0.05
 """Shares of the states whose completion is searched, of the texts that are continued by a suffix, and of the refusals
 that are compared with members."""
 SHOWN = 10
-"""Mismatches that are printed."""
+"""Maximum number of mismatches that are printed."""
 
 
 class NumberCounts(NamedTuple):
-    """What was compared in one set: states of its automaton, texts judged, and those judged wrong."""
+    """Counts of one set: states of its automaton, texts judged, and those judged wrong."""
 
     states: int
     texts: int
@@ -70,7 +70,7 @@ def check_set(oracle: NumberOracle, length: int, random: Random) -> NumberCounts
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare until so many texts were judged; 1 if any was judged wrong."""
+    """Compare until --texts texts were judged. Return the exit code: 1 if any was judged wrong."""
     parser = build_parser("number_texts", __doc__, "seed")
     parser.add_argument("--texts", type=int, default=10_000_000, metavar="N", help="least number of texts")
     parser.add_argument("--length", type=int, default=5, metavar="N", help="longest prefixes, before a completion")

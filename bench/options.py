@@ -1,9 +1,9 @@
-"""Declare once the options that benches share: one name, one meaning and one default each.
+"""The options that benches share, each declared once.
 
     options = build_parser("scaling", __doc__, "vocabulary", "seconds", engines=ENGINES).parse_args(arguments)
 
-A bench names the shared options that it takes, changes a default by keyword, and adds its own to the parser that it
-gets. `--help` ends with what the columns of its tables mean, from the registry.
+A bench names the shared options that it has, changes defaults by keyword, and adds its own options to the parser. The
+help text ends with the meaning of the columns of its tables, from the registry.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["DATA", "build_parser", "read_cases", "split_names"]
 DATA = Path("../shared/data")
 RESULTS = Path(__file__).parent / "results"
 SCHEMAS = ("sample", "all", "ids")
-"""Exclude each other."""
+"""Mutually exclusive options."""
 SHARED: dict[str, dict[str, Any]] = {
     "data": {"type": Path, "default": DATA / "maskbench-dev.jsonl.gz", "help": "schemas with instances, .jsonl[.gz]"},
     "vocabulary": {"type": Path, "default": DATA / "llama3.tiktoken", "help": "the file of ranks of Llama 3"},
@@ -47,7 +47,7 @@ SHARED: dict[str, dict[str, Any]] = {
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose options know the bench and its arguments, for the file of results."""
+    """A parser that adds the name and the arguments of the bench to the options, for the file of results."""
 
     bench: str
 
@@ -60,7 +60,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of the description and appends defaults that say something."""
+    """Help formatter that preserves the lines of the description and appends defaults."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
         text = action.help or ""
@@ -74,7 +74,7 @@ def build_parser(
 ) -> Parser:
     """Return the parser of a bench.
 
-    name: the bench's in the registry. document: the module's docstring. shared: options of SHARED that it takes.
+    name: of the bench in the registry. document: docstring of the module. shared: options of SHARED that it has.
     engines: the known engines, for `--engines`, by default all of them. defaults: replace those of SHARED, and by
     `engines_default` the engines that run.
     """

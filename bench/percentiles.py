@@ -1,8 +1,8 @@
-"""Percentile curves of a run of MaskBench: how long the step takes that only so many are slower than.
+"""Percentile curves of a run of MaskBench: the time that only a fraction of the steps exceeds.
 
-    panels = tails(jobs, runs)    {"step, warm": {engine: [(fraction slower, µs), ...]}, ...}, schemas common to all
+    panels = compute_tails(jobs, runs)    {"step, warm": {engine: [(fraction slower, µs), ...]}, ...}, common schemas
 
-A curve has PER_DECADE points in each tenfold smaller fraction, down to the slowest value of all.
+A curve has PER_DECADE points per decade of the fraction, down to the slowest step.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Curve = list[tuple[float, float]]
 
 
 def compute_tail(nanoseconds: np.ndarray[Any, Any]) -> Curve:
-    """(fraction of the values that are slower, µs) from the median on to the slowest, which counts as 1 / n."""
+    """Return points (fraction of slower values, µs) from the median to the slowest value, whose fraction is 1 / n."""
     if not len(nanoseconds):
         return []
     values = np.sort(nanoseconds)[::-1] / 1_000
@@ -31,7 +31,7 @@ def compute_tail(nanoseconds: np.ndarray[Any, Any]) -> Curve:
 
 
 def compute_tails(jobs: Sequence[Job], runs: Runs) -> dict[str, dict[str, Curve]]:
-    """For steps and first masks in each mode: a curve an engine."""
+    """Return a panel for steps and one for first masks in each mode, with a curve for each engine."""
     common = find_common(jobs, runs)
     panels: dict[str, dict[str, Curve]] = {}
     for what in ("step", "first mask"):

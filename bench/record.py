@@ -1,10 +1,10 @@
 """Write the results of a run: one format, one folder per commit.
 
     path = write_result(options, {"rows": rows})      bench/results/<commit>/NAME.json
-    draw_plot(path.with_suffix(".svg"), ...)          pictures lie beside it
+    draw_plot(path.with_suffix(".svg"), ...)          pictures are in the same folder
 
 The file is {name, question, command, date, commit, machine, versions, options, facts}. A second run on the same commit
-replaces the first. Results of a checkout with local changes lie in <commit>+.
+replaces the first. Results of a checkout with local changes are in <commit>+.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ PACKAGES = (
 
 
 def write_result(options: argparse.Namespace, facts: Mapping[str, Any], part: str = "") -> Path:
-    """Write the results of a bench and say where; the file's path.
+    """Write the results of a bench, print the path and return it.
 
-    options: from `build_parser`. part: of a bench that measures several things in runs of their own, which.
+    options: from `build_parser`. part: name of the part, if a bench has several with files of their own.
     """
     commit = describe_commit()
     given = {key: value for key, value in vars(options).items() if key not in ("bench", "arguments")}
@@ -60,7 +60,7 @@ def write_result(options: argparse.Namespace, facts: Mapping[str, Any], part: st
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return the processor, cores and system, and the load, which says how busy it was."""
+    """Return the processor, cores, system and load of this machine."""
     model = platform.processor()
     try:
         with open("/proc/cpuinfo") as file:

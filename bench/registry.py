@@ -1,4 +1,4 @@
-"""List the benches: what each one answers, what its columns mean, and the command that asks it.
+"""The registry of benches: the question of each, the meaning of its columns, and an example of its options.
 
 `python -m bench` prints this table, `python -m bench NAME --help` the columns. A bench is a module with
 `main(arguments) -> exit code`; `python -m bench.NAME` runs it as well.
@@ -61,7 +61,7 @@ BENCHES: dict[str, Bench] = {
         "engine reached: 0 is flat, 1 is linear",
     ),
     "slowest": Bench(
-        "Which steps are the slowest that are left, and what is done in them?",
+        "Which steps are the slowest, and what is done in them?",
         "µs of CPU of a step, what it asked the state cache for and for how long, sets, closures and trie nodes",
     ),
     "repeated": Bench(
@@ -119,7 +119,7 @@ BENCHES: dict[str, Bench] = {
         "--sample 500 --seed 1",
     ),
     "jobs": Bench(
-        "Does a job over a file have every row exactly once, and identical, whatever is killed, and on Ray?",
+        "Does a job over a file write every row exactly once, with the same bytes, after kills and on Ray?",
         "rows of the output; whether it has each row of the input once, in order; whether its bytes are those of the "
         "first run; answers by an independent verdict, and rows with an error; processes killed; rows that an earlier "
         "process had written; seconds of all processes; rows per second of these; tokens of the last process and per "

@@ -2,11 +2,11 @@
 
     python -m bench repeated --sample 500
 
-Each engine takes the same schemas one after the other in a process where its vocabulary is prepared, each for the first
-time and then again, another schema in between; constrain then in a second such process, which finds on disk what the
-first has left. With --modes forked every schema has a process of its own, forked for it: then each engine pays for
-pages of memory that it shares with its parent and writes to, constrain some 500 of them, whatever there is on disk.
-XGrammar's cache is on; llguidance has none. Times are the CPU's. Only rows of one run may be compared.
+Each engine compiles the same schemas in a process in which its vocabulary is prepared, each for the first time and then
+again, with another schema in between; constrain also in a second such process, which uses the files that the first has
+written. With --modes forked every schema has a forked process of its own: each engine then also pays for copying pages
+that it shares with its parent and writes to (some 500 for constrain), with and without files. XGrammar's cache is on;
+llguidance has none. Times are CPU times. Only rows of one run may be compared.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .tables import print_rows
 from .workers import Failure, Guard, run_guarded
 
 AGAIN = 5
-"""Times that a schema is compiled again; the median counts."""
+"""Number of times that a schema is compiled again; the median counts."""
 WARMING = 10
 MEMORY = 64 << 30
 """Address space that a process may reserve: constrain reserves more than it uses."""
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def time_schemas(engine: Engine, schemas: list[str], guard: Guard, mode: str) -> Times:
-    """Return nanoseconds by kind of compilation, over the schemas that the engine takes."""
+    """Return nanoseconds by kind of compilation, over the schemas that the engine compiles."""
     if isinstance(engine, Constrain):
         from constrain.compilation.compile_caches import programs, recent
 
@@ -83,7 +83,7 @@ def time_schemas(engine: Engine, schemas: list[str], guard: Guard, mode: str) ->
 
 
 def warm_up(engine: Engine) -> None:
-    """Imports, kernels and the pages of both are not a schema's cost."""
+    """Compile small schemas: imports, kernels and their pages are not part of the cost of a schema."""
     for k in range(WARMING):
         time_first_mask(engine, WARM.schema.replace("name", f"name {k}"))
 
@@ -113,7 +113,7 @@ def time_twice(engine: Engine, schema: str) -> tuple[int, int] | None:
 
 
 def time_once(engine: Constrain, schema: str) -> int | None:
-    """In a process that knows of the schema only what is on disk."""
+    """Return nanoseconds of a compilation in a process that has only files of the schema; None if it is refused."""
     try:
         return time_first_mask(engine, schema)
     except Refused:
@@ -121,7 +121,7 @@ def time_once(engine: Constrain, schema: str) -> int | None:
 
 
 def summarise_times(found: dict[str, Times], mode: str) -> list[dict[str, Any]]:
-    """Return a row for each engine and road, in µs."""
+    """Return a row for each engine and kind of compilation, in µs."""
     base = float(np.median(found["llguidance"][COLD])) if found.get("llguidance", {}).get(COLD) else None
     rows = []
     for name, times in found.items():

@@ -1,10 +1,10 @@
-"""What a run of MaskBench says: counts and quantiles per engine, as a table and as JSON.
+"""Summarise a run of MaskBench: counts and quantiles per engine, as a table and as JSON.
 
-    tables = summarise(jobs, runs)     {"exactness": [row...], "time": [row...]}: plain values only
-    show(tables, console)
+    tables = summarise_runs(jobs, runs)     {"exactness": [row...], "time": [row...]}, JSON values only
+    print_tables(tables, console)
 
-Two sets of times: over every schema that the engine compiled, and over those that all engines compiled and judged
-without a failure. Engines that refuse the hard schemas look faster in the first, so compare in the second.
+There are two sets of times: over all schemas that the engine compiled, and over those that all engines compiled and
+judged without a failure. Engines that refuse difficult schemas seem faster in the first; compare in the second.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ COLUMNS = ("passing", "refused", "valid rejected", "of them by key order alone",
 MODE = ("engine", "mode")
 IDLE = "preparation µs"
 PREPARED = "prepared"
-"""Mean µs of preparation in each step, which are not counted in the step."""
+"""Column: mean µs of preparation in each step, which do not count for the step."""
 OWN, COMMON = "all it compiled", "common to all"
 WIDTH = 118
 REASONS = 12
-"""Most reasons of refusal that are printed per engine; the file has all."""
+"""Maximum number of reasons of refusals that are printed per engine; the file has all."""
 
 
 def summarise_runs(jobs: Sequence[Job], runs: Runs) -> dict[str, list[dict[str, Any]]]:
@@ -53,12 +53,12 @@ def summarise_runs(jobs: Sequence[Job], runs: Runs) -> dict[str, list[dict[str, 
 
 
 def find_common(jobs: Sequence[Job], runs: Runs) -> list[int]:
-    """Return the schemas that every engine took and went through, in every mode."""
+    """Return the indices of the schemas that every engine compiled and completed, in every mode."""
     return [i for i in range(len(jobs)) if all(is_compiled(outcomes[i]) for outcomes in runs.values())]
 
 
 def is_compiled(outcome: Result | Failure) -> bool:
-    """Return whether the engine took the schema and went through all its instances."""
+    """Return whether the engine compiled the schema and completed all its instances."""
     return isinstance(outcome, Result) and outcome.refused is None and outcome.error is None
 
 
@@ -102,7 +102,7 @@ def summarise_times(outcomes: Sequence[Result]) -> dict[str, Any]:
 
 
 def compute_spread(nanoseconds: np.ndarray[Any, Any]) -> dict[str, float]:
-    """Mean, quantiles and maximum, in µs; empty for no values."""
+    """Return mean, quantiles and maximum in µs; empty without values."""
     if not len(nanoseconds):
         return {}
     values = nanoseconds / 1_000
@@ -111,7 +111,7 @@ def compute_spread(nanoseconds: np.ndarray[Any, Any]) -> dict[str, float]:
 
 
 def print_tables(tables: dict[str, list[dict[str, Any]]], console: Console) -> None:
-    """Print all of it, as wide as it is: a table that wraps cannot be read."""
+    """Print the tables without wrapping lines."""
     console.width = max(console.width, WIDTH)
     counts = build_table(f"schemas, of {tables['exactness'][0]['schemas']:,}", MODE, COLUMNS)
     for row in tables["exactness"]:

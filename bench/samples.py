@@ -2,9 +2,10 @@
 
     python -m bench samples [--all | --sample 500] [--n 20]
 
-What `constrain sample` does, on every schema in a worker with limits (10 s, 2 GiB): n different values are drawn in
-the default style and judged by `jsonschema` with formats on. Where fewer come, all texts of the schema are listed: if
-there are no more, that is all one can ask ("all there are"). Saved as JSON in bench/results/, every shortfall by id.
+Draws n different instances of every schema as `constrain sample` does, in a worker with limits (10 s, 2 GiB), in the
+default style, and judges them by `jsonschema` with formats asserted. If there are fewer, all texts of the schema are
+listed to prove that it has no more ("all there are"). Results are written to bench/results/ as JSON, with the id of
+every schema that has too few.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ from .record import write_result
 from .workers import Failure, Guard, run_guarded
 
 MOST = 5_000
-"""Texts listed to prove that there are no more."""
+"""Maximum number of texts that are listed to prove that there are no more."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """kind: "enough", "all there are", "too few", "refused", "unsatisfiable"; judged otherwise: (text, message)."""
+    """kind: "enough", "all there are", "too few", "refused" or "unsatisfiable". otherwise: (text, message) of instances
+    that `jsonschema` rejects.
+    """
 
     kind: str
     count: int = 0
@@ -43,7 +46,7 @@ class Outcome:
 
 
 def draw_samples(case: Case, n: int) -> Outcome:
-    """One schema: n different instances, as `constrain sample` draws them."""
+    """Draw n different instances of one schema, as `constrain sample` does."""
     from constrain import Style, Vocabulary, compile
     from constrain.authoring.samples.distinct_instances import distinct_texts
     from constrain.base.errors import ConstrainError, UnsatisfiableError
@@ -100,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def print_outcomes(cases: list[Case], outcomes: list[Outcome | Failure], options: argparse.Namespace) -> None:
-    """Print the counts, write everything that falls short in the file."""
+    """Print the counts, and write every schema that has too few instances to the file."""
     counts = Counter(outcome.kind for outcome in outcomes)
     short: dict[str, Any] = {}
     for case, outcome in zip(cases, outcomes):

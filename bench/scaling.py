@@ -2,12 +2,11 @@
 
     python -m bench scaling
 
-Each row is a schema with one size that grows and a text that feels it (`growing.py`). Every point is REPEATS new
-processes, forked where the engine is prepared and warm, and their medians (one process where it takes a second): from
-the text of the schema to the first mask, and mean and maximum of a step (mask and advance) along the text. An engine
-that fails at a size (refuses, is out of time or memory, rejects the text) is not asked for larger ones. The verdict is
-by the slope of log time against log size: flat is at most FLAT, linear at most LINEAR. Printed,
-and kept as JSON and SVG.
+Each row is a schema with one growing size and a text that depends on it (`growing.py`). Every point is the median of
+REPEATS new processes, forked after the engine is prepared and warm (of one process if it takes a second): from the text
+of the schema to the first mask, and mean and maximum of a step (mask and advance) along the text. After a failure
+(refusal, limit of time or memory, text rejected) an engine is not run with larger sizes. The verdict is by the slope of
+log time against log size: flat is at most FLAT, linear at most LINEAR. Results are printed and written as JSON and SVG.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ from .workers import Failure, Guard, run_guarded, stream_from_child
 FLAT, LINEAR = 0.1, 1.1
 REPEATS = 3
 SLOW = 1_000_000_000
-"""ns after which a point is not repeated."""
+"""Nanoseconds after which a point is not repeated."""
 FIGURES = ("first mask", "step mean", "step max")
 
 
 @dataclass(frozen=True)
 class Point:
-    """µs of one engine at one size, or why there are none."""
+    """µs of one engine at one size, or the failure."""
 
     row: str
     size: int
@@ -98,7 +97,7 @@ def host_engine(
 def grow_row(
     engine: Engine, name: str, row: str, sizes: dict[int, Job], vocabulary: Llama3, options: argparse.Namespace
 ) -> Iterator[Point]:
-    """One engine, one row: as far as it gets."""
+    """Yield the points of one engine and one row, up to the first failure."""
     guard = Guard(options.seconds, options.mebibytes << 20, options.clock)
     warm = tokenise_case(WARM, vocabulary)
 
@@ -124,7 +123,7 @@ def grow_row(
 
 
 def explain_failure(outcome: Result | Failure, whole: bool) -> str:
-    """Return why a point does not count, or "". whole: whether the text must be accepted to its end."""
+    """Return the failure of a point, or "". whole: whether the text must be accepted to its end."""
     if isinstance(outcome, Failure):
         return {"timeout": "out of time", "memory": "out of memory", "crash": f"crash: {outcome.detail}"}[outcome.kind]
     if outcome.refused:
@@ -145,7 +144,7 @@ def compute_medians(outcomes: list[Result]) -> dict[str, float]:
 
 
 def compute_slope(sizes: list[int], values: list[float]) -> float | None:
-    """Of log value against log size, by least squares; None for fewer than three points."""
+    """Return the least-squares slope of log value against log size; None for fewer than three points."""
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0]) if len(sizes) >= 3 else None
 
 
@@ -189,7 +188,7 @@ def group_curves(points: list[Point], figure: str) -> dict[str, dict[str, list[t
 
 
 def print_points(points: list[Point], rows: list[dict[str, Any]], console: Console) -> None:
-    """Two tables: the times, and the slopes with their verdicts."""
+    """Print a table of times, and one of slopes with their verdicts."""
     sizes = sorted({point.size for point in points})
     found = {(point.row, point.engine, point.size): point for point in points}
     title = "first mask / mean of a step / slowest step, in µs where no other unit stands"
@@ -208,14 +207,14 @@ def print_points(points: list[Point], rows: list[dict[str, Any]], console: Conso
 
 
 def format_point(point: Point | None) -> str:
-    """One point."""
+    """Return a point as text."""
     if point is None or not point.times:
         return "-" if point is None else "failed"
     return " / ".join(format_microseconds(value) for value in point.times.values())
 
 
 def format_microseconds(us: float) -> str:
-    """Return µs as they are read: "6.8", "540", "27 ms", "1.8 s"."""
+    """Return µs as text: "6.8", "540", "27 ms", "1.8 s"."""
     for least, unit in ((1e6, " s"), (1e4, " ms")):
         if us >= least:
             value = us * (1e-6 if unit == " s" else 1e-3)

@@ -4,9 +4,8 @@
 
 Each schema is compiled with `Style.any()` over a vocabulary of bytes, and each instance is spelled in several ways
 (compact, spaced, keys in another order, escapes). A test passes if the Matcher accepts every spelling exactly when the
-suite calls the instance valid. Drafts 4 to 2020-12; the required tests read `format` as the annotation that they say
-it is, the optional ones of `format/` as an assertion. Optional files that ask for something else than the
-specification does are named in ASIDE and not run.
+suite calls the instance valid. Drafts 4 to 2020-12. `format` is an annotation in the required tests, and an assertion
+in the optional ones of `format/`. Optional files that contradict the specification are listed in EXCLUDED and not run.
 """
 
 from __future__ import annotations
@@ -32,7 +31,17 @@ from constrain.base.json_documents import parse_json
 from .options import DATA, build_parser
 from .tables import build_table, print_table
 
-__all__ = ["ASIDE", "DRAFTS", "Group", "Suite", "Verdict", "judge_group", "judge_all", "load_suite", "spell_variants"]
+__all__ = [
+    "EXCLUDED",
+    "DRAFTS",
+    "Group",
+    "Suite",
+    "Verdict",
+    "judge_group",
+    "judge_all",
+    "load_suite",
+    "spell_variants",
+]
 
 DRAFTS = {
     "draft4": "http://json-schema.org/draft-04/schema#",
@@ -44,9 +53,9 @@ DRAFTS = {
 """Folder of the suite -> the dialect of a schema in it that names none."""
 
 REMOTES = "http://localhost:1234/"
-"""Where the suite's README says that the files of `remotes/` are found."""
+"""The address of the files in `remotes/`, from the README of the suite."""
 
-ASIDE = {
+EXCLUDED = {
     "optional/content.json": "asks that content keywords are asserted, which the specification advises against",
     "optional/dependencies-compatibility.json": "asks for a keyword that these drafts no longer have",
 }
@@ -54,7 +63,7 @@ ASIDE = {
 
 
 class Literal(str):
-    """A number as it is written."""
+    """A number by its text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,14 +88,14 @@ class Group:
 
 
 class Suite(NamedTuple):
-    """The groups, in order, and for each draft the documents that `$ref` may name."""
+    """The groups in order, and for each draft the documents that `$ref` may refer to."""
 
     groups: list[Group]
     registry: dict[str, dict[str, Any]]
 
 
 class Verdict(NamedTuple):
-    """What became of one test: "passed", "refused" (why: the error) or "wrong" (why: which spelling)."""
+    """The outcome of one test: "passed", "refused" (why: the error) or "wrong" (why: the spelling)."""
 
     group: Group
     test: str
@@ -102,7 +111,7 @@ def load_suite(path: Path) -> Suite:
             for member in archive
             if member.isfile() and member.name.endswith(".json")
         }
-    # An archive of a repository has everything in one folder.
+    # All members of an archive of a repository are in one folder.
     texts = {name[max(name.find("tests/"), 0) if "remotes/" not in name else name.find("remotes/") :]: text
              for name, text in texts.items()}  # fmt: skip
     groups = [
@@ -131,7 +140,9 @@ def read_members(draft: str, file: str, text: str) -> Iterator[Group]:
 
 
 def collect_remotes(draft: str, texts: dict[str, str]) -> Iterator[tuple[str, Any]]:
-    """Yield the documents that the tests of a draft may name; those outside the folder of a draft are for all."""
+    """Yield the documents that tests of a draft may refer to; those outside the folders of drafts are
+    for all drafts.
+    """
     for name, text in texts.items():
         if name.startswith("remotes/"):
             place = name.removeprefix("remotes/")
@@ -148,7 +159,7 @@ def collect_remotes(draft: str, texts: dict[str, str]) -> Iterator[tuple[str, An
 
 
 def spell_variants(value: Any, seed: str) -> list[bytes]:
-    """One instance as JSON texts: compact, spaced, and twice with keys shuffled and escapes thrown in."""
+    """Return JSON texts of an instance: compact, spaced, and two with shuffled keys and random escapes."""
     compact = write_json(value, None, "", "")
     spaced = write_json(value, None, " ", "\n\t ")
     rng = random.Random(seed)
@@ -186,7 +197,7 @@ def quote_string(value: str, rng: random.Random | None) -> str:
 
 
 def escape_character(char: str, rng: random.Random) -> str:
-    """One character, perhaps escaped."""
+    """Return a character, or an escape of it at random."""
     if rng.random() < 0.3:
         units = char.encode("utf-16-be")
         codes = [f"\\u{units[i] << 8 | units[i + 1]:04x}" for i in range(0, len(units), 2)]
@@ -198,9 +209,9 @@ def escape_character(char: str, rng: random.Random) -> str:
 
 
 def judge_all(suite: Suite, groups: Iterable[Group] | None = None) -> list[Verdict]:
-    """Return the verdict on each test of these groups (default: all), in order, without the files in ASIDE."""
+    """Return the verdict on each test of these groups (default: all), in order, without the files in EXCLUDED."""
     vocabulary = Vocabulary.bytes()
-    chosen = [group for group in (suite.groups if groups is None else groups) if group.file not in ASIDE]
+    chosen = [group for group in (suite.groups if groups is None else groups) if group.file not in EXCLUDED]
     return [verdict for group in chosen for verdict in judge_group(group, suite.registry[group.draft], vocabulary)]
 
 
@@ -244,7 +255,7 @@ def judge_group(group: Group, registry: dict[str, Any], vocabulary: Vocabulary) 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the suite; 0 if all passed, 1 if not, 2 for a mistake in the arguments."""
+    """Run the suite. Return the exit code: 0 if all tests pass, 1 if not, 2 for wrong arguments."""
     from . import suite_ratchet
 
     parser = build_parser("schema_suite", __doc__)
@@ -252,7 +263,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("suite", type=Path, nargs="?", default=DATA / "json-schema-test-suite.tar.gz", help="the suite")
     parser.add_argument("--draft", nargs="+", choices=names, default=names, help="only these drafts")
     parser.add_argument("--file", default="", metavar="TEXT", help="only files with this in their name")
-    parser.add_argument("--renew", type=Path, metavar="PATH", help="write anew the list of what is known to fail")
+    parser.add_argument("--renew", type=Path, metavar="PATH", help="write the list of known failures to this file")
     parser.add_argument("--list", "--list-wrong", action="store_true", help="every test that did not pass")
     options = parser.parse_args(arguments)
     console = Console()
@@ -270,9 +281,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = [verdict for verdict in verdicts if verdict.outcome != "passed"]
     print_table(build_counts(verdicts), console)
     print_refusals(failed, console)
-    aside = sorted({group.file for group in groups if group.file in ASIDE})
+    aside = sorted({group.file for group in groups if group.file in EXCLUDED})
     for file in aside:
-        console.print(f"not run: {file} {ASIDE[file]}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"not run: {file} {EXCLUDED[file]}", highlight=False, markup=False, soft_wrap=True)
     if options.list:
         for verdict in failed:
             group = verdict.group
@@ -306,7 +317,7 @@ def name_part(group: Group) -> str:
 
 
 def print_refusals(failed: list[Verdict], console: Console) -> None:
-    """The reasons of refusals, most frequent first."""
+    """Print the reasons of refusals, most frequent first."""
     reasons = Counter(v.why.splitlines()[0] for v in failed if v.outcome == "refused")
     for reason, count in reasons.most_common():
         console.print(f"refused {count:5,}: {reason}", highlight=False, markup=False, soft_wrap=True)

@@ -1,12 +1,12 @@
-"""Which steps are the slowest that are left, and what is done in them? Of constrain alone, over a sample of schemas.
+"""Which steps of constrain are the slowest, and what is done in them? Over a sample of schemas.
 
     python -m bench slowest
 
-Schemas are walked as in MaskBench, warm. A step (mask and advance) is compiled code, which asks Python for what it
-lacks (`StateCache._provide`): a hook there records each request and its time, beside the number of sets and closures
-made and of trie nodes visited. The kind of a step is what took most of its time. Printed, and kept as JSON:
-time by kind, the ten slowest single steps, and the ten schemas with the most time. Times are the CPU's, hook and all:
-for times of steps as they are, see `bench maskbench`.
+Instances are matched as in MaskBench, warm. A step (mask and advance) is compiled code, which calls Python to compute
+missing entries of the state cache (`StateCache._provide`): a hook there records each request and its time, the number
+of sets and closures that are computed and of trie nodes that are visited. The kind of a step is the request with the
+most time. Printed, and written as JSON: time by kind, the ten slowest steps, and the ten schemas with the most time.
+Times are CPU times and include the hook; for times without it see `bench maskbench`.
 """
 
 from __future__ import annotations

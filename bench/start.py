@@ -1,11 +1,11 @@
-"""How long does a new process take to import constrain and have its first mask, and what of it is numpy's import?
+"""How long does a new process take to import constrain and make its first mask, and how much of it is numpy's import?
 
     python -m bench start
 
-Each row is a new process, several times; the median of the wall and of the CPU, kernels compiled before, files in the
-page cache. numpy alone is the floor: what a first mask needs besides is ours. Between `import constrain` and the first
-mask come the library of kernels, the vocabulary, the schema, which the store knows from an earlier process or not, and
-the table of the vocabulary from the store. Bytecode is kept, as Python does unless PYTHONDONTWRITEBYTECODE is set.
+Each figure is the median over several new processes, wall and CPU time, with kernels compiled before and files in the
+page cache. The import of numpy alone is the lower bound. Between `import constrain` and the first mask the library of
+kernels is loaded, the vocabulary, the schema, with or without an entry of the store from an earlier process, and the
+table of the vocabulary from the store. Bytecode is written as usual, unless PYTHONDONTWRITEBYTECODE is set.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ flush_caches()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the bench. Return the exit code."""
     parser = build_parser("start", __doc__, "vocabulary", "results")
-    parser.add_argument("--times", type=int, default=9, help="processes a row")
+    parser.add_argument("--times", type=int, default=9, help="processes of each kind")
     options = parser.parse_args(arguments)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure_process(what: str, program: str, environment: dict[str, str], times: int) -> dict[str, Any]:
-    """Return the medians of some processes, ms: {part: [wall, CPU]}; one before them finds nothing in the store."""
+    """Return medians over several processes, {part: [wall ms, CPU ms]}; an additional first process fills the store."""
     found = []
     for _ in range(times + 1):
         said = subprocess.run(

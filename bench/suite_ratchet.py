@@ -1,7 +1,7 @@
-"""Compare a run of the JSON Schema test suite with the list of its known failures, which may only become shorter.
+"""Compare a run of the JSON Schema test suite with the list of known failures, to which none may be added.
 
 An entry names drafts, a file, a group and the tests in it (or "all"), and gives a reason. `compare_verdicts` returns
-what is worse than the list and what is better; `renew_ratchet` writes the list of a run and retains the reasons.
+new failures and tests that no longer fail; `renew_ratchet` writes the list of a run and retains the reasons.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Place = tuple[str, str, str, str]
 
 
 class Known(NamedTuple):
-    """One group of which tests do not pass."""
+    """A group with known failures."""
 
     drafts: tuple[str, ...]
     file: str
@@ -40,7 +40,7 @@ def read_ratchet(path: Path) -> list[Known]:
 
 
 def compare_verdicts(known: Iterable[Known], verdicts: Iterable[Verdict]) -> tuple[list[str], list[str]]:
-    """Tests that do not pass and are not listed; listed ones that pass, or are gone."""
+    """Return the failures that are not listed, and the listed tests that pass or no longer exist."""
     listed: set[Place] = set()
     whole_groups: set[Place] = set()
     for entry in known:
@@ -62,7 +62,9 @@ def compare_verdicts(known: Iterable[Known], verdicts: Iterable[Verdict]) -> tup
 
 
 def renew_ratchet(known: Iterable[Known], verdicts: Iterable[Verdict]) -> str:
-    """The list of a run as JSON text; a refusal gives its own reason, a wrong verdict the one that it had, or none."""
+    """Return the list of a run as JSON text. The reason of a refusal is its message; a wrong verdict
+    retains its reason.
+    """
     reasons = {(entry.file, entry.group): entry.reason for entry in known}
     entries: dict[tuple[Any, ...], list[str]] = {}
     for group, failed in _by_group(verdicts).items():

@@ -1,4 +1,4 @@
-"""Print tables of results: labels on the left, figures on the right, without frames."""
+"""Print tables of results without frames: labels are left-aligned, figures right-aligned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ __all__ = ["build_progress", "build_table", "format_value", "print_rows", "print
 
 
 def build_table(title: str, labels: Iterable[str], figures: Iterable[str]) -> Table:
-    """Return an empty table: columns of `labels` to the left and unbroken, columns of `figures` to the right."""
+    """Return an empty table: columns of `labels`, left-aligned and not wrapped, and right-aligned
+    columns of `figures`.
+    """
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for label in labels:
         table.add_column(label, no_wrap=True)
@@ -24,7 +26,7 @@ def build_table(title: str, labels: Iterable[str], figures: Iterable[str]) -> Ta
 
 
 def print_table(table: Table, console: Console | None = None) -> None:
-    """Print a table as wide as it is: one that wraps cannot be read."""
+    """Print a table without wrapping its lines."""
     console = console or Console()
     wanted = console.measure(table, options=console.options.update(width=1_000)).maximum
     console.width = max(console.width, wanted)
@@ -32,7 +34,7 @@ def print_table(table: Table, console: Console | None = None) -> None:
 
 
 def print_rows(title: str, rows: Sequence[Mapping[str, Any]], labels: int = 1, console: Console | None = None) -> None:
-    """Print a row for each mapping; the first so many columns are labels, the names are the first row's."""
+    """Print a row for each mapping. The first row names the columns, of which the first `labels` are labels."""
     columns = list(rows[0]) if rows else []
     table = build_table(title, columns[:labels], columns[labels:])
     for row in rows:

@@ -2,12 +2,12 @@
 
     python -m bench testing_strategies --sample 300
 
-Each strategy draws 100 documents of every schema inside Hypothesis (generation only, no database, health checks off),
-in a worker with limits (10 s of it for drawing, 2 GiB). A schema is *served* if at least 5 documents came in that time,
-or fewer and Hypothesis knows that there are no more, and `jsonschema`, formats on, calls all of them valid. Documents
-per second are over the schemas that both serve, set-up included. A keyword is *exercised* if it judged a value of a
-type that it is about: those are counted by schema and keyword, beside the number of distinct documents. Saved as JSON
-in bench/results/.
+Each strategy draws 100 documents of every schema inside Hypothesis (generation only, no database, no health checks), in
+a worker with limits (10 s to draw, 2 GiB). A schema is *served* if at least 5 documents were drawn in that time, or
+fewer and Hypothesis reports that there are no more, and `jsonschema`, with formats asserted, accepts all of them.
+Documents per second are over the schemas that both serve, with the time to build the strategy. A keyword is *exercised*
+if it judged a value of a type that it applies to; pairs of schema and keyword are counted, and distinct documents.
+Results are written to bench/results/ as JSON.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from .tables import build_table, print_table
 from .workers import Failure, Guard, run_guarded
 
 SERVED = 5
-"""Documents that a schema must give to count as served."""
+"""Minimum number of documents of a schema that counts as served."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What one strategy did with one schema. error: why it drew nothing, or stopped; invalid: one such document."""
+    """The outcome of one schema with one strategy. error: why it stopped. invalid: an invalid document."""
 
     documents: int = 0
     distinct: int = 0
@@ -50,7 +50,7 @@ class Outcome:
 
     @property
     def served(self) -> bool:
-        """Return whether it gave enough documents, or ended by itself because there are no more, and all are valid."""
+        """Whether all documents are valid, and there are enough of them or no more exist."""
         return (self.documents >= SERVED or (self.documents > 0 and not self.error)) and not self.invalid
 
 
@@ -74,12 +74,12 @@ STRATEGIES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-class Late(BaseException):
-    """The time for drawing is over; not an Exception, so that Hypothesis does not take it for a failing test."""
+class TimeIsOver(BaseException):
+    """The time to draw is over. Not an Exception, so that Hypothesis does not treat it as a failing test."""
 
 
 def draw_documents(make: Callable[[Any], Any], case: Case, examples: int, seconds: float) -> Outcome:
-    """One schema through one strategy."""
+    """Draw documents of one schema with one strategy."""
     from hypothesis import HealthCheck, Phase, given, settings
 
     warnings.simplefilter("ignore")
@@ -89,7 +89,7 @@ def draw_documents(make: Callable[[Any], Any], case: Case, examples: int, second
     def test(document: Any) -> None:
         found.append(document)
         if perf_counter() - begin > seconds:
-            raise Late
+            raise TimeIsOver
 
     chosen = settings(
         max_examples=examples, database=None, deadline=None, derandomize=True, phases=[Phase.generate],
@@ -99,11 +99,11 @@ def draw_documents(make: Callable[[Any], Any], case: Case, examples: int, second
         decorate: Any = given(make(schema))
         run: Any = chosen(decorate(test))
         run()
-    except Late:
+    except TimeIsOver:
         outcome.error = f"more than {seconds:g} s"
     except MemoryError:
         raise
-    except BaseException as error:  # whatever a strategy raises is its answer
+    except BaseException as error:  # any exception of a strategy is part of its outcome
         outcome.error = f"{type(error).__name__}: {str(error)[:300]}"
     outcome.seconds = perf_counter() - begin
     judge_document(schema, found, outcome)
@@ -111,7 +111,7 @@ def draw_documents(make: Callable[[Any], Any], case: Case, examples: int, second
 
 
 def judge_document(schema: Any, found: list[Any], outcome: Outcome) -> None:
-    """Count the documents, those that are invalid, and the keywords that had something to judge."""
+    """Count the documents, the invalid ones, and the keywords that were exercised."""
     import jsonschema
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
@@ -138,7 +138,7 @@ def judge_document(schema: Any, found: list[Any], outcome: Outcome) -> None:
     outcome.keywords = sorted(exercised)
 
 
-ABOUT: dict[str, tuple[type, ...]] = {
+TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("minLength", "maxLength", "pattern", "format"), (str,)),
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), (int, float)),
     **dict.fromkeys(("minItems", "maxItems", "uniqueItems", "contains", "additionalItems", "prefixItems"), (list,)),
@@ -146,17 +146,17 @@ ABOUT: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("properties", "patternProperties", "additionalProperties", "propertyNames", "required"), (dict,)),
     **dict.fromkeys(("minProperties", "maxProperties", "dependencies", "dependentRequired"), (dict,)),
 }
-"""The types that a keyword is about; keywords that are not here are about all."""
+"""The types of values that a keyword applies to; other keywords apply to all."""
 
 
 def applies_to(keyword: str, instance: Any) -> bool:
-    """Whether the keyword says something about such a value; of an empty array or object there is nothing to say."""
+    """Return whether a keyword applies to a value; none applies to an empty array or object."""
     if (
         keyword in ("items", "properties", "patternProperties", "additionalProperties", "propertyNames")
         and not instance
     ):
         return False
-    return keyword not in ABOUT or (isinstance(instance, ABOUT[keyword]) and not isinstance(instance, bool))
+    return keyword not in TYPES or (isinstance(instance, TYPES[keyword]) and not isinstance(instance, bool))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -196,7 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def summarise_outcomes(outcomes: list[Outcome], runs: dict[str, list[Outcome]]) -> dict[str, float]:
-    """One column of the table."""
+    """Return one column of the table."""
     common = [index for index in range(len(outcomes)) if all(run[index].served for run in runs.values())]
     both = [outcomes[index] for index in common]
     served = [one for one in outcomes if one.served]

@@ -23,7 +23,7 @@ STEP, FIRST = "step µs", "first mask µs"
 
 
 class Target(NamedTuple):
-    """At most `ratio` times the peers' (the better one's, of several) `figure` of what was `measured` in that mode."""
+    """A limit: at most `ratio` times the `figure` of the (best) peer, of what was `measured` in a mode."""
 
     measured: str
     mode: str
@@ -53,7 +53,7 @@ def judge_targets(times: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def judge_target(rows: Mapping[tuple[str, str], Mapping[str, Any]], name: str, target: Target) -> dict[str, Any]:
-    """One target, one engine of ours."""
+    """Return the row of one target and one engine of ours."""
     values = {
         engine: rows[engine, target.mode][target.measured].get(target.figure)
         for engine in (name, *target.peers)
@@ -77,7 +77,7 @@ def judge_target(rows: Mapping[tuple[str, str], Mapping[str, Any]], name: str, t
 
 
 def print_verdicts(values_found: Sequence[Mapping[str, Any]], console: Console) -> None:
-    """One table; under it what was lacking."""
+    """Print the table, and below it the missing figures."""
     if not values_found:
         return
     figures = ("ours, µs", "theirs, µs", "peer", "ratio", "at most", "verdict")

@@ -2,15 +2,15 @@
 
     python -m bench vocabulary
 
-32k and 131k are Mistral's (files in the package mistral-common), 128k is Llama 3's. 256k is made on the spot: Llama 3's
-tokens, then those of 131k that it lacks, then pairs of neighbouring words until there are 256,000; it stands for a
-large vocabulary and is no model's. Each row is measured in processes of its own, medians of several:
+32k and 131k are Mistral's (files in the package mistral-common), 128k is Llama 3's. 256k is synthetic: Llama 3's
+tokens, those of 131k that it lacks, and pairs of neighbouring words, 256,000 in all. Rows are medians over several
+processes:
 
     read          from the tokenizer's file to a Vocabulary, the first time and again (only ranks are kept)
-    prepared      a Vocabulary to a usable table: trie, rows and remainders of the common leaves; and written to disk
+    prepared      a Vocabulary to a usable table: trie, rows and suffix tries of the common leaves; and written to disk
     from disk     the same from the store; file to table: read again and this, in wall time
-    memory        of Vocabulary and table: growth of the process's own pages (Linux: Private of smaps_rollup)
-    a step        mask and advance along a document, all of it walked before; and with nothing walked before
+    memory        of Vocabulary and table: growth of the private pages of the process (Linux: Private of smaps_rollup)
+    a step        mask and advance along a document that was matched before, and along a new one
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the bench. Return the exit code."""
     parser = build_parser("vocabulary", __doc__, "vocabulary", "results")
     parser.add_argument("--sizes", type=split_names(SIZES), default=list(SIZES), metavar="A,B", help=", ".join(SIZES))
-    parser.add_argument("--times", type=int, default=5, help="processes a row")
+    parser.add_argument("--times", type=int, default=5, help="processes of each row")
     options = parser.parse_args(arguments)
     rows = []
     for name in options.sizes:
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def list_sources(ranks: Path, folder: Path) -> dict[str, Callable[[], Any]]:
-    """By name, what reads a Vocabulary."""
+    """Return by name the function that reads a Vocabulary."""
     from constrain import Vocabulary
 
     def mistral(pattern: str) -> Any:
@@ -91,7 +91,7 @@ def list_sources(ranks: Path, folder: Path) -> dict[str, Callable[[], Any]]:
 
 
 def merge_vocabularies(ranks: Path, path: Path, mistral: Callable[[str], Any]) -> Any:
-    """Return the synthetic vocabulary, from a file of ranks that the first call writes."""
+    """Return the synthetic vocabulary from a file of ranks, which the first call writes."""
     from base64 import b64encode
 
     from constrain import Vocabulary
@@ -107,7 +107,7 @@ def merge_vocabularies(ranks: Path, path: Path, mistral: Callable[[str], Any]) -
 
 
 def measure_once(source: Callable[[], Any], fresh: bool) -> dict[str, Any]:
-    """One process. fresh: nothing of it is in the store yet."""
+    """Run one process. fresh: the store has no files of the vocabulary."""
     from constrain import Vocabulary, compile
     from constrain.compilation.compile_caches import programs, recent
     from constrain.vocabulary import mask_table_cache
@@ -119,7 +119,7 @@ def measure_once(source: Callable[[], Any], fresh: bool) -> dict[str, Any]:
     prepare_common_leaves(MaskTable(Vocabulary.bytes()))
     Vocabulary.from_tiktoken({b"a": 0}, eos_ids=[1], size=2)
     if fresh:
-        source()  # The one that is made, and packages that read files.
+        source()  # Writes the synthetic vocabulary, and imports packages that read files.
         for path in Path(os.environ["CONSTRAIN_STORE"]).glob("*.vocabulary"):
             path.unlink()
     pages, wall, begin = read_private_memory(), perf_counter_ns(), process_time_ns()
@@ -170,7 +170,7 @@ def measure_steps(vocabulary: Any) -> dict[str, float]:
 
 
 def print_vocabularies(rows: list[dict[str, Any]]) -> None:
-    """Print the table: one vocabulary a column."""
+    """Print a table with a column for each vocabulary."""
     title = "vocabularies (ms and µs of the CPU where not said otherwise)"
     table = build_table(title, [""], [row["tokens"] for row in rows])
     for label in list(rows[0])[1:]:

@@ -1,10 +1,10 @@
-"""Runs a function over items in forked workers, so that one bad item costs a time-out and not the run.
+"""Call a function with each of many items in forked workers, so that a hang or crash costs one item and not the run.
 
-    for index, outcome in guarded(function, items, limits=Guard(seconds=10, memory=2 << 30), fresh=False): ...
+    for index, outcome in run_guarded(function, items, limits=Guard(seconds=10, memory=2 << 30), fresh=False): ...
 
-A worker is forked from this process as it stands: what was prepared before (vocabulary, kernels) is there already.
-With `fresh` every item gets a worker of its own; otherwise one worker takes item after item until one fails it.
-An outcome is what `function` returned or a `Failure`: out of time, out of memory, or dead.
+A worker is a fork of this process and shares what was prepared before (vocabulary, kernels). With `fresh` every item
+has a worker of its own; otherwise one worker processes all items up to the first failure. An outcome is the return
+value of `function` or a `Failure`: timeout, memory or crash.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ MEMORY_WORDS = ("memory allocation of", "bad_alloc", "MemoryError", "Cannot allo
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What one item may spend: seconds, and bytes of address space beyond what the process holds.
+    """Limits of one item: seconds, and bytes of additional address space.
 
-    clock: "wall", or "cpu" for the seconds that the worker computes (and PATIENCE times as many on the wall).
+    clock: "wall", or "cpu" for CPU time of the worker (with at most PATIENCE times as much wall time).
     """
 
     seconds: float
@@ -44,7 +44,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An item that ended its worker, or that had to be ended."""
+    """The outcome of an item whose worker died or was killed."""
 
     kind: Literal["timeout", "memory", "crash"]
     detail: str
@@ -53,7 +53,7 @@ class Failure:
 def fork_child(work: Callable[[Connection], None], *, errors: int | None = None) -> tuple[int, Connection]:
     """Fork a child that runs `work` with the writing end of a pipe. Return its pid and the reading end.
 
-    errors: a file descriptor that takes the child's standard error (None: shared with ours).
+    errors: file descriptor for the standard error of the child (None: that of the parent).
     """
     reading, writing = Pipe(duplex=False)
     pid = os.fork()
@@ -72,11 +72,11 @@ def fork_child(work: Callable[[Connection], None], *, errors: int | None = None)
     except BaseException:
         os.write(2, traceback.format_exc().encode())
     finally:
-        os._exit(code)  # no exit handlers: they belong to the parent
+        os._exit(code)  # without exit handlers, which belong to the parent
 
 
 def reap_child(pid: int, *, kill: bool) -> int:
-    """Wait for a child, after killing it if asked; its wait status."""
+    """Wait for a child, after killing it if `kill` is true. Return its wait status."""
     if kill:
         os.kill(pid, signal.SIGKILL)
     return os.waitpid(pid, 0)[1]
@@ -118,7 +118,7 @@ def run_guarded(
     fresh: bool,
     begin: Callable[[], object] | None = None,
 ) -> Iterator[tuple[int, Any]]:
-    """(index, what the function returned or a Failure) for every item, in order; `begin` is run once in each worker."""
+    """Yield (index, return value or Failure) for every item in order; `begin` is called once in each worker."""
     start = 0
     while start < len(items):
         stop = start + 1 if fresh else len(items)
@@ -134,7 +134,7 @@ def run_one_worker(
     limits: Guard,
     begin: Callable[[], object] | None,
 ) -> Iterator[tuple[int, Any]]:
-    """One worker over a span of items: ends after the first that fails it."""
+    """Run one worker over a span of items, up to the first failure."""
     with tempfile.TemporaryFile() as errors:
         pid, pipe = fork_child(
             lambda out: serve_items(function, items, span, limits, begin, out), errors=errors.fileno()
@@ -159,7 +159,7 @@ def run_one_worker(
 
 
 def await_outcome(pipe: Connection, pid: int, limits: Guard) -> bool:
-    """Wait for the outcome of an item: whether it came within its limit."""
+    """Wait for the outcome of an item. Return whether it came within the time limit."""
     if limits.clock == "wall":
         return pipe.poll(limits.seconds)
     begin = read_cpu_seconds(pid)
@@ -179,7 +179,7 @@ def serve_items(
     begin: Callable[[], object] | None,
     out: Connection,
 ) -> None:
-    """The life of a worker."""
+    """Run in the worker: send "ready", then the outcome of each item."""
     if begin is not None:
         begin()
     out.send("ready")

@@ -1,1 +1,1 @@
-"""What runs on a card, and how fast: see `__main__`."""
+"""Kernels and constraints on a GPU, and their speed: see `__main__`."""

@@ -1,4 +1,4 @@
-"""apply_mask on the card, beside the peers' kernels, against the floor of memory."""
+"""Measure apply_mask on the card, the kernels of the peers, and the lower bound of memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 from constrain.integrations.cuda import apply_mask
 
-from .timing import device_time, host_time, measure_bandwidth, read_cache_size
+from .timing import measure_bandwidth, measure_device_time, measure_host_time, read_cache_size
 
 WIDTH = 128_256
 KINDS = {"40 tokens": 40, "half, at random": WIDTH // 2, "all but 1,300": WIDTH - 1300}
@@ -21,7 +21,7 @@ Run = Callable[[torch.Tensor, torch.Tensor], Any]
 
 
 def list_kernels() -> dict[str, Run]:
-    """Ours, and the peers that are installed."""
+    """Return our kernel and those of the installed peers."""
     found: dict[str, Run] = {"constrain": apply_mask}
     try:
         from xgrammar import apply_token_bitmask_inplace
@@ -60,7 +60,7 @@ def count_bytes(bits: torch.Tensor, size: int) -> tuple[int, int]:
 
 
 def measure_part(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """One row for each engine, type, batch and kind of mask."""
+    """Return a row for each engine, type, batch and kind of mask."""
     write, read = measure_bandwidth()
     rng = np.random.default_rng(0)
     rows = []
@@ -75,8 +75,8 @@ def measure_part(options: argparse.Namespace) -> list[dict[str, Any]]:
                 floor = (loaded / read + stored / write) * 1e6
                 for engine, run in list_kernels().items():
                     try:
-                        time = device_time([partial(run, one, bits) for one in logits], options.repeat)
-                        launch = host_time(partial(run, logits[0], bits), options.repeat)
+                        time = measure_device_time([partial(run, one, bits) for one in logits], options.repeat)
+                        launch = measure_host_time(partial(run, logits[0], bits), options.repeat)
                     except Exception as error:
                         if engine == "constrain":
                             raise
@@ -99,7 +99,7 @@ def build_row(
     launch: float | None,
     note: str,
 ) -> dict[str, Any]:
-    """One row."""
+    """Return one row."""
     return {
         "engine": engine, "logits": dtype, "B": batch, "allowed": kind, "µs": time, "floor µs": floor,
         "times the floor": None if time is None else time / floor, "host µs": launch, "note": note,

@@ -1,4 +1,4 @@
-"""What apply_mask loads and stores for one row of 128,256 logits, counted in numba's simulator: no card is needed."""
+"""Count loads and stores of apply_mask for one row of 128,256 logits, in numba's simulator, without a card."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def build_mask(kind: str, rng: np.random.Generator) -> np.ndarray[Any, Any]:
 
 
 def measure_part() -> list[dict[str, Any]]:
-    """One row for each type of logits and kind of mask."""
+    """Return a row for each type of logits and kind of mask."""
     from numba.cuda.simulator.cudadrv.devicearray import FakeWithinKernelCUDAArray as Array
 
     rng, rows = np.random.default_rng(0), []

@@ -1,4 +1,4 @@
-"""mask_softmax_sample beside what it fuses, written with torch's operations."""
+"""Measure mask_softmax_sample, and the same with separate operations of torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from constrain.integrations.cuda import mask_softmax_sample
 from constrain.integrations.logits_processor import unpack_masks
 
 from .applying import WIDTH, build_masks
-from .timing import device_time, host_time
+from .timing import measure_device_time, measure_host_time
 
 CUTS: dict[str, dict[str, float]] = {
     "none": {},
@@ -23,7 +23,7 @@ CUTS: dict[str, dict[str, float]] = {
 }
 
 
-def by_torch(
+def sample_with_torch(
     logits: torch.Tensor, bits: torch.Tensor, top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return token, log-probability and feasible mass by torch's operations: a sort where there is a cut."""
@@ -46,7 +46,7 @@ def by_torch(
 
 
 def measure_part(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """One row for each batch, kind of mask and cut."""
+    """Return a row for each batch, kind of mask and cut."""
     rng = np.random.default_rng(0)
     rows = []
     for batch in (1, 32, 256):
@@ -57,9 +57,9 @@ def measure_part(options: argparse.Namespace) -> list[dict[str, Any]]:
             for name, cut in CUTS.items():
                 given: dict[str, Any] = dict(cut)
                 draw = partial(mask_softmax_sample, logits, bits, seeds=seeds, steps=steps, **given)
-                by_operations = partial(by_torch, logits, bits, **given)
-                ours, theirs = (device_time([run], options.repeat) for run in (draw, by_operations))
-                launch, launches = (host_time(run, options.repeat) for run in (draw, by_operations))
+                by_operations = partial(sample_with_torch, logits, bits, **given)
+                ours, theirs = (measure_device_time([run], options.repeat) for run in (draw, by_operations))
+                launch, launches = (measure_host_time(run, options.repeat) for run in (draw, by_operations))
                 rows.append({
                     "B": batch, "allowed": kind, "cut": name, "constrain µs": ours, "torch µs": theirs,
                     "ratio": ours / theirs, "constrain host µs": launch, "torch host µs": launches,

@@ -1,4 +1,4 @@
-"""A step of constraints that live on the card."""
+"""Measure a step of constraints whose tables are on the card."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from constrain import Vocabulary
 from constrain.integrations.cuda import ResidentConstraints, TokenTable, apply_mask, token_table
 
 from ..corpus import ENDS, SIZE
-from .timing import device_time
+from .timing import measure_device_time
 
 FORMS: dict[str, dict[str, Any]] = {
     "a word of three": {"regex": "yes|no|maybe"},
@@ -36,7 +36,7 @@ BATCH = 64
 
 
 def measure_part(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """One row for each constraint: its size, how long it took to build, and µs of a step of 64 rows."""
+    """Return a row for each constraint: its size, the time to build it, and µs of a step of 64 rows."""
     vocabulary = Vocabulary.from_pretrained(options.vocabulary, size=SIZE, eos_ids=ENDS)
     rows = []
     for name, form in FORMS.items():
@@ -53,7 +53,7 @@ def measure_part(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def time_steps(table: TokenTable, repeat: int) -> tuple[float, float]:
-    """µs of a step, from states of all kinds with any tokens (it costs the same if they are refused); of apply_mask."""
+    """Return µs of a step from random states with random tokens (refused tokens cost the same), and of apply_mask."""
     here = ResidentConstraints([table], "cuda")
     places = here.start([0] * BATCH)
     states = torch.from_numpy(np.random.default_rng(0).integers(2, len(table.states), BATCH).astype(np.int32)).cuda()
@@ -67,5 +67,5 @@ def time_steps(table: TokenTable, repeat: int) -> tuple[float, float]:
         reset()
         here.step(places, tokens)
 
-    both, alone = device_time([step], repeat), device_time([reset], repeat)
-    return both - alone, device_time([lambda: apply_mask(logits, here.masks, sources=places.rows)], repeat)
+    both, alone = measure_device_time([step], repeat), measure_device_time([reset], repeat)
+    return both - alone, measure_device_time([lambda: apply_mask(logits, here.masks, sources=places.rows)], repeat)

@@ -1,4 +1,4 @@
-"""Device time by events around the replay of a CUDA graph, and what the card's memory can do."""
+"""Measure device time by events around the replay of a CUDA graph, and the bandwidth of the card."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-__all__ = ["describe_card", "device_time", "host_time", "measure_bandwidth"]
+__all__ = ["describe_card", "measure_device_time", "measure_host_time", "measure_bandwidth"]
 
 ROUND = 16
-"""Launches in a graph: enough that its own cost does not count."""
+"""Launches in a graph: enough that the cost of its replay is negligible."""
 
 
 def describe_card() -> dict[str, Any]:
@@ -32,17 +32,17 @@ def read_cache_size() -> int:
 
 
 def measure_bandwidth() -> tuple[float, float]:
-    """Bytes a second that are written, and read, far beyond the cache: a fill, and a copy less what its writes take."""
+    """Return bytes per second of writes and of reads that exceed the cache: from a fill, and a copy less its writes."""
     here = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
     there = torch.empty_like(here)
-    write = device_time([lambda: here.fill_(1)], repeat=5)
-    copy = device_time([lambda: there.copy_(here)], repeat=5)
+    write = measure_device_time([lambda: here.fill_(1)], repeat=5)
+    copy = measure_device_time([lambda: there.copy_(here)], repeat=5)
     return len(here) / write * 1e6, len(here) / max(copy - write, copy / 2) * 1e6
 
 
-def device_time(runs: Sequence[Callable[[], Any]], repeat: int = 20) -> float:
-    """µs of one run, all of them by turns, which work on different memory: the median over replays of their graph."""
-    torch.cuda.synchronize()  # what runs work on was made on another stream
+def measure_device_time(runs: Sequence[Callable[[], Any]], repeat: int = 20) -> float:
+    """Return µs of one run: the median over replays of a graph of all runs, which work on different memory."""
+    torch.cuda.synchronize()  # the data of the runs was created on another stream
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         for run in runs:  # compiles, and allocates
@@ -65,7 +65,7 @@ def device_time(runs: Sequence[Callable[[], Any]], repeat: int = 20) -> float:
     return float(median(times))
 
 
-def host_time(run: Callable[[], Any], repeat: int = 20) -> float:
+def measure_host_time(run: Callable[[], Any], repeat: int = 20) -> float:
     """Return µs that the host takes to launch a run: the median over batches of 16, between which the card is idle."""
     times = []
     for _ in range(repeat):

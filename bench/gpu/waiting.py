@@ -1,4 +1,4 @@
-"""How long the model's stream waits for masks that the host makes while the model runs."""
+"""Measure how long the stream of a model waits for masks that the host makes while the model runs."""
 
 from __future__ import annotations
 
@@ -103,10 +103,10 @@ class Model:
         return self.logits
 
 
-class Watched(Overlap):
-    """Events where the model was done, and where masks were there: what lies between is what they cost.
+class TimedOverlap(Overlap):
+    """An Overlap that records an event after the model and one after the wait for masks.
 
-    The first is recorded when the model was launched, so that a host that comes late with masks counts too.
+    The first event is recorded when the model was launched, so that time of a late host counts, too.
     """
 
     def __init__(self, rows: int, words: int, device: str, model: Model) -> None:
@@ -124,21 +124,21 @@ class Watched(Overlap):
 
 
 def measure_part(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """One row for each batch: µs of a step, and of waiting in it."""
+    """Return a row for each batch: µs of a step, and of the wait in it."""
     vocabulary = Vocabulary.from_pretrained(options.vocabulary, size=SIZE, eos_ids=ENDS)
     constraint = constrain.compile(vocabulary, schema=SCHEMA)
     rows = []
     for batch in (1, 32, 256):
         model = Model(batch)
-        for _ in range(2):  # the first warms everything up
-            watched = Watched(batch, (SIZE + 31) // 32, "cuda", model)
+        for _ in range(2):  # the first run is a warm-up
+            overlap = TimedOverlap(batch, (SIZE + 31) // 32, "cuda", model)
             decode_batch(
                 model, [constraint.matcher() for _ in range(batch)], "cuda", max_tokens=STEPS,
-                seeds=torch.arange(batch, device="cuda"), overlap=watched,
+                seeds=torch.arange(batch, device="cuda"), overlap=overlap,
             )  # fmt: skip
         torch.cuda.synchronize()
-        waits = 1e3 * np.array([before.elapsed_time(after) for before, after in watched.waits[1:]])
-        steps = 1e3 * np.array([a[1].elapsed_time(b[1]) for a, b in zip(watched.waits[1:], watched.waits[2:])])
+        waits = 1e3 * np.array([before.elapsed_time(after) for before, after in overlap.waits[1:]])
+        steps = 1e3 * np.array([a[1].elapsed_time(b[1]) for a, b in zip(overlap.waits[1:], overlap.waits[2:])])
         rows.append({
             "B": batch, "parameters": model.parameters, "steps": len(waits),
             "step µs p50": float(np.median(steps)), "wait µs p50": float(np.median(waits)),

@@ -2,9 +2,9 @@
 
     python -m bench keyword_table [--engines llguidance,xgrammar] [--only oneOf] [--write docs/json-schema.md]
 
-Each engine runs in worker processes of its own, with limits per schema (5 s of computing, 2 GiB); one not installed is
-skipped and named. Printed: the counts, and every row that constrain does not enforce. Saved as JSON in bench/results/,
-with the documents that were judged wrong and what the refusals say.
+Each engine runs in worker processes of its own, with limits per schema (5 s of CPU time, 2 GiB). Engines that are not
+installed are named and skipped. Printed: the counts, and every row that constrain does not enforce. Results are written
+to bench/results/ as JSON, with the documents that were judged wrong and the messages of refusals.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WORDS = {"timeout": "time-out", "memory": "crash", "crash": "crash"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the engines; 0, or 2 for a mistake in the arguments or a label that `jsonschema` does not share."""
+    """Run the engines. Return the exit code: 2 for wrong arguments or a label with which `jsonschema` disagrees."""
     parser = build_parser("keyword_table", __doc__, "only", "results", engines=ENGINES)
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the page")
     options = parser.parse_args(arguments)
@@ -72,9 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def judge_probes(name: str, chosen: list[Probe]) -> list[Verdict]:
-    """One engine over all probes."""
+    """Judge all probes with one engine."""
     verdicts = []
-    begin = partial(prepare_engine, name)  # its value stays in the cache of `prepare_engine`
+    begin = partial(prepare_engine, name)  # fills the cache of `prepare_engine`
     for _, outcome in run_guarded(partial(judge_probe, name), chosen, limits=LIMITS, fresh=False, begin=begin):
         verdicts.append(Verdict(WORDS[outcome.kind], outcome.detail) if isinstance(outcome, Failure) else outcome)
     return verdicts

@@ -1,4 +1,4 @@
-"""Probes of every format of the specification (2020-12 validation, section 7.3), and of how JSON may be spelled."""
+"""Probes of every format of the specification (2020-12 validation, section 7.3), and of spellings of JSON."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FORMATS: list[tuple[str, str, Any, list[Any], list[Any]]] = [
     ),
     ("format", "unknown ones assert nothing", {"type": "string", "format": "colour-name"}, ["a", ""], [1]),
 ]  # fmt: skip
-"""(keyword, what else, schema, valid documents, invalid documents), as in `probes`."""
+"""Rows (keyword, other keywords, schema, valid documents, invalid documents), as in `probes`."""
 
 PAIR = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
 STRING: dict[str, Any] = {"type": "string"}

@@ -1,7 +1,7 @@
-"""Small schemas, each with documents that satisfy it and documents that break it, about one keyword at a time.
+"""Small schemas that test one keyword each, with valid and invalid documents.
 
 Documents are Python values, written with keys in the order given, or JSON text in a `Text` where the spelling matters.
-No label is trusted: `find_mislabelled` asks the `jsonschema` package, formats on.
+Labels are checked by `find_mislabelled` with the `jsonschema` package, formats asserted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ class Text(str):
 
 @dataclass(frozen=True)
 class Probe:
-    """section: of the page. keyword: the one it is about. also: what else is in it. valid, invalid: documents."""
+    """A test of a keyword. section: of the page. keyword: the tested one. also: other keywords. valid,
+    invalid: documents.
+    """
 
     section: str
     keyword: str
@@ -33,11 +35,11 @@ class Probe:
 
     @property
     def name(self) -> str:
-        """As the table calls it; unique."""
+        """The unique name in the table."""
         return f"{self.keyword}: {self.also}" if self.also else self.keyword
 
     def texts(self) -> Iterator[tuple[tuple[str, ...], bool]]:
-        """(the spellings of a document, whether it is valid): compact and with spaces, unless one spelling is meant."""
+        """Yield (spellings of a document, whether it is valid): compact and with spaces, or the one of a `Text`."""
         for documents, valid in ((self.valid, True), (self.invalid, False)):
             for document in documents:
                 if isinstance(document, Text):
@@ -49,8 +51,9 @@ class Probe:
 
 
 def find_mislabelled(probe: Probe) -> list[str]:
-    """The documents of which `jsonschema` thinks otherwise, as text; text that is not JSON, or has a key twice, is
-    invalid (RFC 8259, section 4: names should be unique)."""
+    """Return the documents whose label `jsonschema` contradicts, as text. Text that is not JSON, or has a key twice, is
+    invalid (RFC 8259, section 4: names should be unique).
+    """
     import jsonschema
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
@@ -74,7 +77,7 @@ def find_mislabelled(probe: Probe) -> list[str]:
 def reject_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Build an object. Raise ValueError if a key occurs twice."""
     if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key comes twice")
+        raise ValueError("a key occurs twice")
     return dict(pairs)
 
 
@@ -340,4 +343,4 @@ SECTIONS: dict[str, Rows] = {
          {"$vocabulary": {"https://json-schema.org/draft/2020-12/vocab/core": True}, "type": "integer"}, [1], ["a"]),
     ],
 }  # fmt: skip
-"""Section -> (keyword, what else, schema, valid documents, invalid documents)."""
+"""Rows by section: (keyword, other keywords, schema, valid documents, invalid documents)."""

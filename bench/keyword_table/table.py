@@ -1,7 +1,6 @@
-"""The table and its page: which keyword, of which drafts, how constrain enforces it, and the verdict on every engine.
+"""The table and its page: the drafts of each keyword, how constrain enforces it, and the verdict on every engine.
 
-How a keyword is enforced comes from `describe_keywords`, which is what `constrain check` prints: the page cannot say
-otherwise.
+How a keyword is enforced comes from `describe_keywords`, like the output of `constrain check`, so both always agree.
 """
 
 from __future__ import annotations
@@ -21,7 +20,16 @@ from constrain.frontends.json_schema.reports.keyword_report import describe_keyw
 from .peers import ENGINES
 from .probes import Probe, find_mislabelled
 
-__all__ = ["VERDICTS", "Verdict", "format_drafts", "how", "judge_probe", "build_page", "format_row", "check_labels"]
+__all__ = [
+    "VERDICTS",
+    "Verdict",
+    "build_page",
+    "check_labels",
+    "describe_enforcement",
+    "format_drafts",
+    "format_row",
+    "judge_probe",
+]
 
 VERDICTS = {
     "enforced": "accepts every valid document of the row, and no invalid one",
@@ -39,7 +47,7 @@ UNEXPECTED_ERRORS = (AttributeError, KeyError, IndexError, TypeError, AssertionE
 
 @dataclass(frozen=True)
 class Verdict:
-    """word: of VERDICTS, or two. error: what a refusal says. over, under: the documents that were judged wrong."""
+    """word: one or two of VERDICTS. error: message of a refusal. over, under: documents that were judged wrong."""
 
     word: str
     error: str = ""
@@ -48,9 +56,9 @@ class Verdict:
 
 
 def judge_probe(name: str, probe: Probe) -> Verdict:
-    """One engine, one probe. A valid document has to be possible in one of its spellings, an invalid one in none."""
+    """Judge one probe with one engine. A valid document must be accepted in some spelling, an invalid one in none."""
     try:
-        takes = prepare_engine(name)(probe.schema)
+        accepts = prepare_engine(name)(probe.schema)
     except MemoryError:
         raise
     except BaseException as error:  # a Rust panic is not an Exception
@@ -59,7 +67,7 @@ def judge_probe(name: str, probe: Probe) -> Verdict:
     over, under = [], []
     for texts, valid in probe.texts():
         try:
-            taken = [text for text in texts if takes(text)]
+            taken = [text for text in texts if accepts(text)]
         except MemoryError:
             raise
         except BaseException as error:
@@ -74,7 +82,7 @@ def judge_probe(name: str, probe: Probe) -> Verdict:
 
 @cache
 def prepare_engine(name: str) -> Callable[[Any], Callable[[str], bool]]:
-    """Return an engine, made once in a process."""
+    """Return an engine, which is prepared once in a process."""
     return ENGINES[name]()
 
 
@@ -92,9 +100,11 @@ DIALECTS = {4: "draft 4", 6: "draft 6", 7: "draft 7", 2019: "2019-09", 2020: "20
 
 @cache
 def format_drafts(keyword: str) -> str:
-    """The dialects that have a keyword, by the table of keywords; by the meta-schemas for what that does not read."""
+    """Return the dialects of a keyword as text, from the table of keywords, or from the meta-schemas if
+    it is not there.
+    """
     known = {row.name: (row.since, row.until) for row in KEYWORDS}
-    having = [draft for draft in DIALECTS if keyword in defined(draft)]
+    having = [draft for draft in DIALECTS if keyword in list_defined_keywords(draft)]
     since, until = known.get(keyword) or ((having[0], having[-1]) if having else (0, 0))
     if not since:
         return "none"
@@ -106,8 +116,8 @@ def format_drafts(keyword: str) -> str:
 
 
 @cache
-def defined(draft: int) -> frozenset[str]:
-    """Return the keywords in a dialect's meta-schemas, without those that it calls deprecated."""
+def list_defined_keywords(draft: int) -> frozenset[str]:
+    """Return the keywords in the meta-schemas of a dialect, without deprecated ones."""
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
     found: set[str] = set()
@@ -119,8 +129,8 @@ def defined(draft: int) -> frozenset[str]:
     return frozenset(found)
 
 
-def how(probe: Probe) -> str:
-    """Return how constrain enforces the keyword in this schema, in the words of `constrain check`."""
+def describe_enforcement(probe: Probe) -> str:
+    """Return how constrain enforces the keyword in the schema of a probe, in the words of `constrain check`."""
     titles = {how: title for title, hows, _ in COLUMNS for how in hows}
     rows = [row for row in describe_keywords(json.dumps(probe.schema)) if row.keyword == probe.keyword]
     rows.sort(key=lambda row: row.how in ("annotation", "structure"))
@@ -132,9 +142,13 @@ def how(probe: Probe) -> str:
 
 
 def format_row(probe: Probe, words: Mapping[str, str], names: Sequence[str]) -> str:
-    """Return a row of the page: what does not depend on a run, then a verdict for each of the names."""
+    """Return a row of the page: the columns that do not depend on a run, then a verdict for each engine."""
     example = json.dumps(probe.schema, ensure_ascii=False).replace("|", "\\|")
-    cells = [f"`{probe.keyword}`" + (f" {probe.also}" if probe.also else ""), format_drafts(probe.keyword), how(probe)]
+    cells = [
+        f"`{probe.keyword}`" + (f" {probe.also}" if probe.also else ""),
+        format_drafts(probe.keyword),
+        describe_enforcement(probe),
+    ]
     return f"| {' | '.join([*cells, *(words[name] for name in names)])} | `{example}` |"
 
 
@@ -196,10 +210,10 @@ def build_page(
         date=date,
         versions=", ".join(f"{name} {version}" for name, version in versions.items() if name != "jsonschema"),
         missing=f" Not installed, and so not run: {', '.join(absent)}." if absent else "",
-        verdicts="\n".join(f"- *{word}*: {meaning}." for word, meaning in VERDICTS.items() if list_used(word, found)),
+        verdicts="\n".join(f"- *{word}*: {meaning}." for word, meaning in VERDICTS.items() if is_used(word, found)),
         summary="\n".join(summarise_verdicts(found, shown)),
     )
-    head = ["keyword", "drafts", "how", *shown.values(), "schema"]
+    head = ["keyword", "drafts", "describe_enforcement", *shown.values(), "schema"]
     index = 0
     for section, group in groupby(probes, key=lambda probe: probe.section):
         text += f"\n## {section}\n\n| {' | '.join(head)} |\n|{'---|' * len(head)}\n"
@@ -212,7 +226,7 @@ def build_page(
 TITLES = {name: name for name in ENGINES} | {"constrain-any": "constrain", "constrain": "default style"}
 
 
-def list_used(word: str, found: Mapping[str, Sequence[Verdict]]) -> bool:
+def is_used(word: str, found: Mapping[str, Sequence[Verdict]]) -> bool:
     """Return whether a verdict occurs."""
     return any(word in verdict.word.split(", ") for verdicts in found.values() for verdict in verdicts)
 
@@ -223,6 +237,6 @@ def summarise_verdicts(found: Mapping[str, Sequence[Verdict]], shown: Mapping[st
     yield f"| of {total} rows | {' | '.join(shown.values())} |"
     yield f"|---|{'---:|' * len(shown)}"
     for word in VERDICTS:
-        if list_used(word, found):
+        if is_used(word, found):
             counts = (Counter(w for v in found[name] for w in v.word.split(", "))[word] for name in shown)
             yield f"| {word} | {' | '.join(map(str, counts))} |"

@@ -1,1 +1,1 @@
-"""Pages and pictures of the documentation that are made from results and from running code."""
+"""Pages and pictures of the documentation that are generated from results and from running code."""

@@ -2,8 +2,8 @@
 
     python -m bench pages.comparison --write docs/comparison.md
 
-Nothing is measured here. Each table names the file that it was read from and the command that measures it again; of
-several results of one bench the newest counts. Rows in which a peer is ahead are collected by the figures, not by hand.
+Nothing is measured here. Each table names its source file and the command that measures it again; of several results of
+a bench the newest is used. Rows in which a peer is ahead are selected by their figures.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
     python -m bench plugins --sample 500 --seed 1 --engines mlx,transformers
 
-For each engine that is installed: an answer for each schema, with a budget of the tokens of its shortest answer and 60
-more, judged by jsonschema; then another one without a budget, whose masks inside the engine are compared with those of
-a new Matcher after the same tokens, up to --masks of them. llama-cpp-python, MLX and transformers run the embedded
-model; of vLLM and SGLang, which need a GPU, their own classes are driven by a simulated scheduler and model. A schema
-that the plug-in compiles and the engine itself refuses is counted apart and shown with the engine's reason; it is no
-fault. `make plugins` installs each engine in an environment of its own and runs this there.
+For each installed engine: an answer for each schema, with a budget of the tokens of its shortest answer and 60 more,
+judged by jsonschema; then another one without a budget, in which up to --masks masks inside the engine are compared
+with those of a new Matcher after the same tokens. llama-cpp-python, MLX and transformers run the embedded model; for
+vLLM and SGLang, which need a GPU, their own classes run with a simulated scheduler and model. A schema that the plug-in
+compiles and the engine refuses is counted separately with the engine's reason, and not as a fault. `make plugins`
+installs each engine in an environment of its own and runs this bench there.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ ENGINES: dict[str, tuple[type[PluginEngine], ...]] = {
     "sglang": (Sglang,),
 }
 EXTRA = 60
-"""Tokens of a budget beyond those of the shortest answer."""
+"""Tokens of a budget in addition to those of the shortest answer."""
 MOST = 900
-"""Most tokens of a shortest answer: the embedded model has a context of 1,024."""
+"""Maximum number of tokens of a shortest answer: the embedded model has a context of 1,024."""
 SHOWN = 20
-"""Most faults that are printed."""
+"""Maximum number of faults that are printed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,6 +1,6 @@
 """The engines that need a GPU, vLLM and SGLang: their own classes from the wheel, with a simulated scheduler and model.
 
-The simulated model draws random logits: that a text ends is the work of its budget.
+The simulated model draws random logits, so a text ends because of its budget.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ClassEngine(PluginEngine):
         return self.vocabulary
 
     def open(self) -> None:
-        """Make the objects of the engine that live as long as the server."""
+        """Create the objects of the engine that exist once per server."""
         raise NotImplementedError
 
     def begin(self, source: dict[str, Any], max_tokens: int | None) -> Any:
@@ -74,7 +74,7 @@ class ClassEngine(PluginEngine):
 
 
 class Vllm(ClassEngine):
-    """What both runners share: SamplingParams and the config of the model."""
+    """Base of both runners: SamplingParams and the config of the model."""
 
     package = "vllm"
 

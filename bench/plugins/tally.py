@@ -1,4 +1,4 @@
-"""What is counted of one engine, and how a mask inside it is compared with that of a Matcher."""
+"""Counts of one engine, and the comparison of masks inside it with those of a Matcher."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..mask_errors.judge import Judge
 
-__all__ = ["EngineRefusal", "MaskCheck", "PluginEngine", "Tally", "allowed_after"]
+__all__ = ["EngineRefusal", "MaskCheck", "PluginEngine", "Tally", "compute_allowed"]
 
 
 class EngineRefusal(Exception):
@@ -34,7 +34,7 @@ class PluginEngine(ABC):
 
     @abstractmethod
     def compare(self, constraint: Any, source: dict[str, Any], tokens: int, seed: int, check: MaskCheck) -> None:
-        """Sample up to so many tokens without a budget, and have each mask checked."""
+        """Sample up to `tokens` tokens without a budget, and call `check` for each mask."""
 
 
 class MaskCheck:
@@ -45,14 +45,14 @@ class MaskCheck:
 
     def __call__(self, tokens: Sequence[int], finite: Any) -> None:
         """Count one mask. finite: bool [>= V], whether the logit of each token is finite in the engine."""
-        expected = allowed_after(self.constraint, tokens)
+        expected = compute_allowed(self.constraint, tokens)
         given = np.asarray(finite, np.bool_)
         self.compared += 1
         size = len(expected)
         self.different += not (np.array_equal(given[:size], expected) and not given[size:].any())
 
 
-def allowed_after(constraint: Any, tokens: Sequence[int]) -> Any:
+def compute_allowed(constraint: Any, tokens: Sequence[int]) -> Any:
     """Return bool [V]: the mask of a new Matcher after these tokens; after an end token, the end tokens."""
     vocabulary = constraint.vocabulary
     out = np.zeros(vocabulary.size, np.bool_)

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--schema", default=None, metavar="FILE", help="JSON Schema of the answers of these tasks")
     parser.add_argument("--limit", type=int, default=None, help="most documents of each of these tasks")
     options = parser.parse_args(arguments)
-    programs.most = 0  # nothing is read from the disk that an earlier run compiled
+    programs.most = 0  # do not use constraints that an earlier run stored on disk
     warnings.simplefilter("ignore", constrain.SchemaWarning)  # of schemas of the data, which nobody can change here
     loaded = constrain.load_model(options.model)
     for part in options.parts:

@@ -12,7 +12,7 @@ import pytest
 import constrain
 from bench.corpus import Case
 from bench.plugins.__main__ import ENGINES, main, measure_plugin
-from bench.plugins.tally import EngineRefusal, MaskCheck, PluginEngine, Tally, allowed_after
+from bench.plugins.tally import EngineRefusal, MaskCheck, PluginEngine, Tally, compute_allowed
 
 VOCABULARY = constrain.Vocabulary.bytes()
 SCHEMA = json.dumps({"type": "integer", "minimum": 0, "maximum": 9})
@@ -34,7 +34,7 @@ class StandIn(PluginEngine):
 
     def compare(self, constraint: Any, source: dict[str, Any], tokens: int, seed: int, check: MaskCheck) -> None:
         for text in (b"", b"7"):
-            check(list(text), self.change(allowed_after(constraint, list(text))))
+            check(list(text), self.change(compute_allowed(constraint, list(text))))
 
 
 class Seven(StandIn):
