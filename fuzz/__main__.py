@@ -4,9 +4,9 @@
     python -m fuzz --all --hours 1 --jobs 2              all of them, half the time generated, half guided by coverage
     python -m fuzz --list
 
-Each input has 10 s of CPU time and 1 GiB above what the process holds, in a child process. A finding is an exception
-that is not ours, a process that died, or a disagreement with another judge that `fuzz/explained.py` does not explain;
-it is kept in `fuzz/findings/`. Exit code 1 if there are any.
+Each input has 10 s of CPU time and 1 GiB of additional memory, in a child process. A finding is an exception other than
+ConstrainError, a process that died, or a disagreement with another implementation that `fuzz/explained.py` does not
+explain; it is written to `fuzz/findings/`. The exit code is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def main() -> int:
         try:
             outcomes = [print_outcome(run.result(), options.findings) for run in runs]
         finally:
-            pool.shutdown(cancel_futures=True)  # after an interrupt only those that run are waited for
+            pool.shutdown(cancel_futures=True)  # after an interrupt, waits only for targets that are running
     return print_summary(outcomes)
 
 

@@ -1,10 +1,10 @@
-"""One target in a process of its own, with a budget of CPU time and memory for each input.
+"""Run one target in a process of its own, with limits of CPU time and memory for each input.
 
     python -m fuzz.child TARGET --engine generate --seconds 60 --seed 1 --state FILE
 
-It is started by `supervise`, and may die: the state file then says of what input. RLIMIT_CPU is set anew before each
-input, so that one that does not return ends the process by SIGXCPU; RLIMIT_AS likewise, so that one that grows without
-end gets MemoryError. Resident memory cannot be limited; its peak is looked at after each input.
+It is started by `supervise`. If it dies, the state file contains the input. RLIMIT_CPU and RLIMIT_AS are set before
+each input: one that does not return ends the process by SIGXCPU, one that allocates without bound raises MemoryError.
+Resident memory cannot be limited, so its peak is checked after each input.
 """
 
 from __future__ import annotations
@@ -19,20 +19,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench.process_figures import read_address_space, read_resident_memory
+
 __all__ = ["MEMORY", "Reporter", "main"]
 
-MEMORY = 1 << 30
-"""Bytes of resident memory that one input may add."""
+MEMORY = 1024.0
+"""Limit of an input: MiB of additional resident memory."""
 ADDRESSES = 4 << 30
-"""Bytes of address space that it may add: stacks of threads and state caches reserve more than they use."""
+"""Limit of an input: bytes of additional address space, of which thread stacks and state caches use only a part."""
 COLLECT = 50
-"""Inputs between two rounds of garbage collection."""
-TELL = 20
-"""Inputs between two lines of the log."""
+"""Number of inputs between two garbage collections."""
+REPORT = 20
+"""Number of inputs between two lines of the log."""
 
 
 class Reporter:
-    """Tells the supervisor, through files, what is being done and what was found.
+    """Reports the current input and the findings to the supervisor, through files.
 
     A line of the log is JSON: {"finding": …} or {"executions": …}.
     """
@@ -44,92 +46,84 @@ class Reporter:
         self.inputs = 0
         self.hard = resource.getrlimit(resource.RLIMIT_AS)[1]
         self.begun = 0.0
-        self.held = 0
+        self.held = 0.0
         self.slowest = 0.0
 
     def before(self, shown: str) -> None:
-        """Notes the input, and gives it its time and memory."""
+        """Write the input to the state file and set the limits of time and memory."""
         self.current.write_text(shown[:200_000], "utf-8", errors="surrogatepass")
         self.inputs += 1
-        if self.inputs % TELL == 0:
-            self.tell()
+        if self.inputs % REPORT == 0:
+            self.write_progress()
         if self.inputs % COLLECT == 0:
             gc.collect()
         used = time.process_time()
         resource.setrlimit(
             resource.RLIMIT_CPU, (int(used) + 1 + self.seconds, resource.getrlimit(resource.RLIMIT_CPU)[1])
         )
-        resource.setrlimit(resource.RLIMIT_AS, (self.most(read_address_space() + ADDRESSES), self.hard))
+        resource.setrlimit(resource.RLIMIT_AS, (self.clip_limit(read_address_space() + ADDRESSES), self.hard))
         self.held = reset_peak()
         self.begun = time.process_time()
 
-    def most(self, size: int) -> int:
-        """Return the size, at most the hard limit of this process."""
+    def clip_limit(self, size: int) -> int:
+        """Return the size, or the hard limit of this process if that is less."""
         return size if self.hard == resource.RLIM_INFINITY else min(size, self.hard)
 
     def after(self) -> None:
-        """Lifts the memory limit, which is the input's and not the harness's; raises MemoryError if it took more."""
+        """Remove the limit of memory, which does not apply to the harness. Raise MemoryError if the
+        input exceeded it.
+        """
         self.slowest = max(self.slowest, time.process_time() - self.begun)
-        self.lift()
+        self.remove_memory_limit()
         grown = read_resident_memory("VmHWM") - self.held
         if grown > MEMORY:
-            raise MemoryError(f"{grown >> 20:,} MiB more than before")
+            raise MemoryError(f"{grown:,.0f} MiB more than before")
 
-    def lift(self) -> None:
-        """Takes the limit of address space away."""
+    def remove_memory_limit(self) -> None:
+        """Remove the limit of address space."""
         resource.setrlimit(resource.RLIMIT_AS, (self.hard, self.hard))
 
     def found(self, finding: Any) -> None:
         """Write a finding."""
-        self.lift()
-        self.say({"finding": asdict(finding)})
+        self.remove_memory_limit()
+        self.write_line({"finding": asdict(finding)})
 
-    def tell(self, **more: int) -> None:
-        """Write how far the run is."""
+    def write_progress(self, **more: int) -> None:
+        """Write the progress of the run."""
         from .explained import EXPLAINED
 
-        self.say({"executions": self.inputs, "slowest": round(self.slowest, 2), "explained": dict(EXPLAINED), **more})
+        self.write_line(
+            {"executions": self.inputs, "slowest": round(self.slowest, 2), "explained": dict(EXPLAINED), **more}
+        )
 
-    def say(self, line: dict[str, Any]) -> None:
+    def write_line(self, line: dict[str, Any]) -> None:
         """Write a line of the log."""
         self.log.write(json.dumps(line) + "\n")
         self.log.flush()
 
 
-def read_resident_memory(field: str) -> int:
-    """Return bytes of a field of proc(5), status: VmRSS, or VmHWM for the peak."""
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) << 10 for line in file if line.startswith(field))
-
-
-def reset_peak() -> int:
-    """Let the peak of resident memory be what is resident now (proc(5), clear_refs); that."""
+def reset_peak() -> float:
+    """Reset the peak of resident memory to the current value (proc(5), clear_refs). Return that value in MiB."""
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
     return read_resident_memory("VmRSS")
 
 
-def read_address_space() -> int:
-    """Return bytes of address space that this process holds."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[0]) * resource.getpagesize()
-
-
 def main() -> int:
-    """Run one target."""
-    options = argparse.ArgumentParser(prog="python -m fuzz.child")
-    options.add_argument("target")
-    options.add_argument("--engine", choices=["generate", "python", "atheris"], default="generate")
-    options.add_argument("--seconds", type=float, default=10)
-    options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--skip", type=int, default=0, help="inputs of the corpus that an earlier process replayed")
-    options.add_argument("--state", type=Path, required=True)
-    asked = options.parse_args()
-    if asked.engine == "atheris":
+    """Run one target. Return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz.child")
+    parser.add_argument("target")
+    parser.add_argument("--engine", choices=["generate", "python", "atheris"], default="generate")
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--skip", type=int, default=0, help="inputs of the corpus that an earlier process replayed")
+    parser.add_argument("--state", type=Path, required=True)
+    options = parser.parse_args()
+    if options.engine == "atheris":
         import atheris
 
-        # Before anything of ours is imported: atheris rewrites what it imports. Kernels are numba's.
-        with atheris.instrument_imports(include=["constrain"], exclude=warm_kernels()):
+        # atheris instruments imports, so constrain must not be imported before. Kernels belong to numba.
+        with atheris.instrument_imports(include=["constrain"], exclude=list_kernel_modules()):
             from constrain.frontends import gbnf, json_schema, lark, regex  # noqa: F401
 
             from . import targets
@@ -137,44 +131,52 @@ def main() -> int:
         from . import targets
     from . import engine
 
-    target = targets.TARGETS[asked.target]
-    reporter = Reporter(asked.state, target.seconds)
+    target = targets.TARGETS[options.target]
+    reporter = Reporter(options.state, target.seconds)
     run = engine.Run(target, reporter.before, reporter.after, reporter.found)
     run.target.prepare()
-    if asked.engine == "atheris":
-        return run_atheris(run, asked)
-    for index in range(asked.skip, len(run.target.corpus)):
-        reporter.say({"replays": index})
+    if options.engine == "atheris":
+        return run_atheris(run, options)
+    for index in range(options.skip, len(run.target.corpus)):
+        reporter.write_line({"replays": index})
         run.check(run.target.corpus[index])
     lines = 0
-    if asked.engine == "python":
-        lines = engine.run_guided(run, asked.seconds, asked.seed)
+    if options.engine == "python":
+        lines = engine.run_guided(run, options.seconds, options.seed)
     else:
-        engine.generate_inputs(run, asked.seconds, asked.seed)
-    reporter.tell(lines=lines)
+        engine.generate_inputs(run, options.seconds, options.seed)
+    reporter.write_progress(lines=lines)
     return 0
 
 
-def warm_kernels() -> list[str]:
-    """Return the modules that numba compiles: their bytecode must stay as it is."""
+def list_kernel_modules() -> list[str]:
+    """Return the modules that numba compiles, whose bytecode must not be changed."""
     folder = Path(__file__).resolve().parent.parent
     files = (folder / "constrain/kernels").rglob("*.py")
     return [".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__") for path in files]
 
 
-def run_atheris(run: Any, asked: argparse.Namespace) -> int:
-    """libFuzzer's loop over the bytes that a strategy draws from."""
+def run_atheris(run: Any, options: argparse.Namespace) -> int:
+    """Run the loop of libFuzzer over the bytes that a strategy draws from."""
     import atheris
 
-    one_input = run.test(1, asked.seed).hypothesis.fuzz_one_input
+    one_input = run.build_test(1, options.seed).hypothesis.fuzz_one_input
 
     def once(data: bytes) -> None:
         run.choices = data
         one_input(data)
 
-    arguments = [sys.argv[0], f"-max_total_time={max(1, int(asked.seconds))}", f"-seed={asked.seed % (1 << 31) or 1}",
-                 "-max_len=4096", "-len_control=20", "-timeout=600", "-rss_limit_mb=0", "-verbosity=1",
-                 f"-artifact_prefix={asked.state.parent}/"]  # fmt: skip
+    arguments = [
+        sys.argv[0],
+        f"-max_total_time={max(1, int(options.seconds))}",
+        f"-seed={options.seed % (1 << 31) or 1}",
+        "-max_len=4096",
+        "-len_control=20",
+        "-timeout=600",
+        "-rss_limit_mb=0",
+        "-verbosity=1",
+        f"-artifact_prefix={options.state.parent}/",
+    ]
     atheris.Setup(arguments, once)
     atheris.Fuzz()
     return 0

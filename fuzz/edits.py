@@ -1,4 +1,4 @@
-"""Strategies that damage texts and bytes: edits of well-formed input reach deeper than random characters."""
+"""Strategies that edit well-formed texts and bytes, which reach more code than random characters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ ODD = [
 
 @st.composite
 def edit_text(draw: st.DrawFn, whole: st.SearchStrategy[str], pieces: Sequence[str], most: int = 4) -> str:
-    """A text with up to `most` spans deleted, doubled, moved, or replaced by one of `pieces` or an odd character."""
+    """Draw a text with up to `most` spans deleted, doubled, moved, or replaced by one of `pieces` or an
+    odd character.
+    """
     text = draw(whole)
     for _ in range(draw(st.integers(0, most))):
         start = draw(st.integers(0, len(text)))
@@ -59,7 +61,7 @@ def edit_text(draw: st.DrawFn, whole: st.SearchStrategy[str], pieces: Sequence[s
 
 @st.composite
 def damage_text(draw: st.DrawFn, whole: st.SearchStrategy[bytes], most: int = 4) -> bytes:
-    """Return bytes with up to `most` bytes changed or spans deleted, doubled or cut off."""
+    """Draw bytes with up to `most` bytes changed or spans deleted, doubled or cut off."""
     data = bytearray(draw(whole))
     for _ in range(draw(st.integers(0, most))):
         start = draw(st.integers(0, len(data)))
@@ -77,7 +79,7 @@ def damage_text(draw: st.DrawFn, whole: st.SearchStrategy[bytes], most: int = 4)
 
 
 def nest_text(opening: str, closing: str, middle: str) -> st.SearchStrategy[str]:
-    """`middle` in brackets, some to very many levels deep; now and then without the closing ones."""
+    """Return a strategy of `middle` in a few or very many nested brackets, sometimes without closing ones."""
     depths = st.sampled_from([1, 5, 100, 255, 256, 257, 300, 1_000, 10_000, 100_000])
     return st.builds(
         lambda depth, closed: opening * depth + middle + closing * (depth * closed), depths, st.sampled_from([1, 1, 0])

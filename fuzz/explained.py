@@ -1,7 +1,7 @@
-"""Disagreements with other judges that are understood: by rule, each with its reason.
+"""Rules that explain known disagreements with other implementations, each with its reason.
 
-A rule looks at the schema, the instance and the two verdicts, and says whether it is its case. What no rule explains
-is a finding. A rule that has explained nothing in a run of `make fuzz` is named in its log, so that it can go.
+A rule decides from the schema, the instance and the two verdicts whether it applies. A disagreement without a rule is a
+finding. A rule that explained nothing in a run of `make fuzz` is named in the log, so that it can be deleted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["EXPLAINED", "RULES", "Case", "Rule", "find_explanation"]
 
 @dataclass(frozen=True)
 class Case:
-    """One verdict of ours and of another judge. exact: whether that judge computes exactly."""
+    """Our verdict and that of another implementation. exact: whether that one computes with exact numbers."""
 
     schema: str
     instance: str
@@ -27,7 +27,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Rule:
-    """reason: why the verdicts may differ. applies: whether this is such a case."""
+    """reason: why the verdicts may differ. applies: function that decides whether this is such a case."""
 
     reason: str
     applies: Callable[[Case], bool]
@@ -56,7 +56,7 @@ RULES: dict[str, Rule] = {
     ),
 }
 EXPLAINED: Counter[str] = Counter()
-"""How often each rule has explained something in this process."""
+"""Number of disagreements that each rule explained in this process."""
 
 
 def find_explanation(case: Case) -> str | None:

@@ -1,4 +1,4 @@
-"""Findings of fuzz targets: a violated promise, with a signature that identifies repetitions."""
+"""Findings of fuzz targets: violated properties, with signatures that identify duplicates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OURS = "constrain"
 
 
 class Disagreement(AssertionError):
-    """Two implementations differ. rule: which two, and in which direction; it is the finding's signature."""
+    """Two implementations disagree. rule: which two, and in which direction; the signature of the finding."""
 
     def __init__(self, rule: str, detail: str) -> None:
         super().__init__(f"{rule}: {detail}")
@@ -24,7 +24,7 @@ class Disagreement(AssertionError):
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind: "disagreement", "error" (an exception that is not ours), "hang", "memory" or "crash".
+    """A violated property. kind: "disagreement", "error" (not a ConstrainError), "hang", "memory" or "crash".
 
     signature: equal for findings with the same cause, as far as one can tell. shown: the input. choices: the bytes
     from which the target's strategy draws that input again, in hex.
@@ -42,11 +42,11 @@ def build_signature(error: BaseException) -> str:
     """Return the exception's type and the innermost place in our code, without line numbers."""
     if isinstance(error, Disagreement):
         return error.rule
-    frames = [f"{Path(name).stem}.{function}" for name, function in places(error.__traceback__)]
+    frames = [f"{Path(name).stem}.{function}" for name, function in list_library_frames(error.__traceback__)]
     return f"{type(error).__name__} in {frames[-1] if frames else 'the target'}"
 
 
-def places(trace: TracebackType | None) -> list[tuple[str, str]]:
+def list_library_frames(trace: TracebackType | None) -> list[tuple[str, str]]:
     """Return (file, function) of the frames of the library, outermost first."""
     return [(one.filename, one.name) for one in traceback.extract_tb(trace) if f"/{OURS}/" in one.filename]
 

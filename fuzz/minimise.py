@@ -1,4 +1,4 @@
-"""Smaller inputs with the same finding: parts are left out as long as the signature stays (delta debugging)."""
+"""Minimise inputs: leave out parts while the finding has the same signature (delta debugging)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 __all__ = ["minimise_input"]
 
 TRIES = 400
-"""Most checks that one minimisation may take."""
+"""Maximum number of checks of a minimisation."""
 
 
-def minimise_input(value: Any, still: Callable[[Any], bool]) -> Any:
-    """Return the smallest value found for which `still` holds; texts, bytes, lists, tuples and dicts are made smaller.
+def minimise_input(value: Any, holds: Callable[[Any], bool]) -> Any:
+    """Return the smallest value found for which `holds` is true, by shortening texts, bytes, lists and dicts.
 
-    A tuple keeps its length: it is what a strategy drew side by side.
+    Tuples keep their length, since they are the arguments of a strategy.
     """
     left = TRIES
     smaller = True
@@ -22,7 +22,7 @@ def minimise_input(value: Any, still: Callable[[Any], bool]) -> Any:
         smaller = False
         for candidate in list_smaller_inputs(value):
             left -= 1
-            if still(candidate):
+            if holds(candidate):
                 value, smaller = candidate, True
                 break
             if left <= 0:

@@ -1,7 +1,6 @@
 """Run a target in child processes until its time is up, and collect the findings.
 
-A child that dies is a finding (hang, memory or crash) with the input that it was working on; the next one goes on with
-another seed.
+A child that dies is a finding (hang, memory or crash) with its current input; the next one continues with another seed.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from .findings import Finding
 __all__ = ["Outcome", "choose_guided_engine", "supervise_target"]
 
 STARTS = 40
-"""Seconds that a child may take to start and to stop, beside its own."""
+"""Seconds for the start and the end of a child, in addition to its own time."""
 COVERED = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)")
 WORDS = ("MemoryError", "bad_alloc", "memory allocation of", "Cannot allocate memory", "mmap")
 
@@ -146,5 +145,5 @@ def build_death_finding(target: str, status: int, output: str, current: Path) ->
 
 
 def shorten_input(shown: str) -> str:
-    """Return the first characters of an input, which distinguish hangs: these have no traceback."""
+    """Return the first characters of an input, which are the signature of a hang, as it has no traceback."""
     return re.sub(r"\s+", " ", shown[:30])

@@ -1,4 +1,4 @@
-"""A fuzz target: a strategy that draws inputs, and a check that raises if a promise is broken.
+"""A fuzz target: a strategy that draws inputs, and a check that raises if a property is violated.
 
 Any input is drawn by Hypothesis, so one target serves three engines: Hypothesis' own generation
 (`engine.generate_inputs`), coverage-guided mutation of the choices that a strategy draws from (`engine.run_guided`, by
@@ -16,14 +16,17 @@ from hypothesis import strategies as st
 
 from constrain.base.errors import ConstrainError
 
-__all__ = ["Target", "ours_only", "show"]
+__all__ = ["Target", "suppress_our_errors", "show_input"]
 
 
 @dataclass(frozen=True)
 class Target:
-    """name: as on the command line. inputs: a strategy. check: raises `Disagreement`, or whatever must not leave the
-    library. corpus: inputs that are tried first, as values of the strategy. prepare: called once per process. seconds:
-    CPU time of one input; more than the library may take, where a slow oracle takes most of it."""
+    """A fuzz target.
+
+    inputs: a strategy. check: raises `Disagreement`, or an exception that the library must not raise. corpus: inputs
+    that are tried first, as values of the strategy. prepare: called once per process. seconds: limit of CPU time of one
+    input, with that of a slow oracle.
+    """
 
     name: str
     about: str
@@ -35,14 +38,14 @@ class Target:
 
 
 @contextmanager
-def ours_only() -> Iterator[None]:
-    """A block that may fail, but only by a ConstrainError: bad input has no other way out of the public API."""
+def suppress_our_errors() -> Iterator[None]:
+    """Suppress ConstrainError in the block: the only error that the public API may raise for bad input."""
     try:
         yield
     except ConstrainError:
         pass
 
 
-def show(value: Any) -> str:
-    """Return an input as it can be pasted into Python."""
+def show_input(value: Any) -> str:
+    """Return an input as a Python expression."""
     return value if isinstance(value, str) else repr(value)

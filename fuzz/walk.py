@@ -1,4 +1,4 @@
-"""Random walks along masks, judged by the Matcher's other answers."""
+"""Random walks along masks, with checks that the answers of the Matcher are consistent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from constrain import Constraint, Vocabulary
 
 from .findings import Disagreement
 
-__all__ = ["BYTES", "MIXED", "accepts", "members", "walk"]
+__all__ = ["BYTES", "MIXED", "list_members", "walk"]
 
 BYTES = Vocabulary.bytes()
 MIXED = Vocabulary.from_tokens(
@@ -25,26 +25,16 @@ STEPS = 30
 COMPLETION = 2_000
 
 
-def members(mask: Any, size: int) -> np.ndarray[Any, Any]:
+def list_members(mask: Any, size: int) -> np.ndarray[Any, Any]:
     """Return the ids of the tokens in a mask."""
     return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")[:size])
 
 
-def accepts(constraint: Constraint, text: bytes) -> bool:
-    """Return whether the whole text is in the language."""
-    matcher = constraint.matcher()
-    try:
-        matcher.advance_bytes(text)
-    except constrain.TokenRefused:
-        return False
-    return matcher.is_complete
-
-
 def walk(constraint: Constraint, seed: int, steps: int = STEPS) -> bytes | None:
-    """Return a complete text, by a random walk along masks and then the shortest completion; None if that is too long.
+    """Return a text from a random walk along masks and the shortest completion, or None if that is too long.
 
-    Along the way: a mask is never empty, its end tokens are there exactly where the text is complete, what it allows
-    can be taken, and what it does not is refused.
+    Raises Disagreement if a mask is empty, has end tokens where the text is incomplete (or none where it is complete),
+    or differs from `allows`, or if an allowed token is refused.
     """
     rng = random.Random(seed)
     vocabulary = constraint.vocabulary
@@ -52,7 +42,7 @@ def walk(constraint: Constraint, seed: int, steps: int = STEPS) -> bytes | None:
     text = b""
     for _ in range(rng.randint(0, steps)):
         try:
-            allowed = members(matcher.mask(), vocabulary.size)
+            allowed = list_members(matcher.mask(), vocabulary.size)
         except constrain.VocabularyError:
             if not vocabulary.missing_bytes:
                 raise

@@ -80,6 +80,17 @@ def draw_table(size: int, seed: int, spread: float) -> NDArray[np.float64]:
     return table
 
 
+class UniformModel:
+    """A `LanguageModel` in which all tokens are equally likely. calls: number of calls."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.calls = size, 0
+
+    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
+        self.calls += 1
+        return np.full((len(prefixes), self.size), -np.log(self.size))
+
+
 class TableModel:
     """A `LanguageModel` whose distribution depends on the last token. table: float64 [V + 1, V], logs; last row: the
     start.

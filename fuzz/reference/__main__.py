@@ -16,14 +16,16 @@ from .validator import DIALECTS, Undecided, Validator
 
 DRAFTS = dict(zip(("draft4", "draft6", "draft7", "draft2019-09", "draft2020-12"), DIALECTS))
 REMOTES = "http://localhost:1234/"
-ASIDE = {
+EXCLUDED = {
     "vocabulary.json": "asks that a custom metaschema switches keywords off, which the reference does not read",
 }
-"""Required files that the reference does not judge, and why."""
+"""Required files that are excluded, and why."""
 
 
 def find_differences(path: Path) -> tuple[Counter[str], list[str]]:
-    """Run all required tests: how many agree, differ or stay undecided; one line for each that does not agree."""
+    """Run all required tests. Return counts of "agree", "differ" and "undecided", and a line for each
+    other than "agree".
+    """
     counts: Counter[str] = Counter()
     lines = []
     for draft, name, schema, test, registry in load_cases(path):
@@ -36,7 +38,7 @@ def find_differences(path: Path) -> tuple[Counter[str], list[str]]:
 
 
 def judge_test(schema: Any, value: Any, dialect: str, registry: dict[str, Any]) -> bool | str:
-    """Return the verdict, or why there is none."""
+    """Return the verdict, or the reason why it is undecided."""
     try:
         return Validator(schema, dialect, registry).is_valid(value)
     except Undecided as error:
@@ -44,7 +46,7 @@ def judge_test(schema: Any, value: Any, dialect: str, registry: dict[str, Any]) 
 
 
 def load_cases(path: Path) -> Iterator[tuple[str, str, Any, Any, dict[str, Any]]]:
-    """(draft, file, schema, test, registry) of every required test."""
+    """Yield (draft, file, schema, test, registry) of every required test."""
     with tarfile.open(path) as archive:
         texts = {
             member.name.removeprefix("./"): archive.extractfile(member).read().decode()  # type: ignore[union-attr]
@@ -59,14 +61,14 @@ def load_cases(path: Path) -> Iterator[tuple[str, str, Any, Any, dict[str, Any]]
     for name, text in sorted(texts.items()):
         _, _, rest = name.partition("tests/")
         draft, _, file = rest.partition("/")
-        if draft in DRAFTS and "/" not in file and file not in ASIDE:
+        if draft in DRAFTS and "/" not in file and file not in EXCLUDED:
             for group in parse(text):
                 for test in group["tests"]:
                     yield draft, file, group["schema"], test, remotes
 
 
 def main() -> int:
-    """Print the counts; 0 if every test that is decided agrees."""
+    """Print the counts. Return the exit code: 1 if a test differs."""
     options = argparse.ArgumentParser(prog="python -m fuzz.reference", description=__doc__)
     options.add_argument("suite", type=Path)
     counts, lines = find_differences(options.parse_args().suite)

@@ -54,7 +54,7 @@ def enter_schema(schema: Any, base: str, draft: int) -> Node:
 
 
 class Documents:
-    """All schemas that a reference can name, by URI."""
+    """All schemas to which a reference can refer, by URI."""
 
     def __init__(self, registry: Mapping[str, Any], dialect: str) -> None:
         self.draft = NUMBERS[dialect.rstrip("#")]
@@ -75,11 +75,11 @@ class Documents:
         while todo:
             node = todo.pop()
             if isinstance(node.schema, dict):
-                self.note(node)
+                self.record(node)
                 todo += [node.child(one) for one in list_subschemas(node.schema)]
         return root
 
-    def note(self, node: Node) -> None:
+    def record(self, node: Node) -> None:
         """Record the identifiers and anchors that a schema object declares."""
         schema = node.schema
         own = schema.get("id" if node.draft == 4 else "$id")

@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["MOST_EXPONENT", "NotJson", "Real", "TooLarge", "canonical", "parse"]
 
 MOST_EXPONENT = 20_000
-"""Largest decimal exponent that is made into a fraction: larger ones would be numbers of megabytes."""
+"""Maximum decimal exponent of a fraction; larger ones would take megabytes."""
 
 NUMBER = re.compile(r"(-?[0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?")
 
@@ -20,17 +20,17 @@ class NotJson(ValueError):
 
 
 class TooLarge(ValueError):
-    """A number whose exact value is too large to be written down."""
+    """A number whose exact value is too large."""
 
 
 class Real(Fraction):
-    """A number that was written with a fraction or an exponent: in draft 4 it is no integer, whatever its value."""
+    """A number with a fraction or an exponent in its text: never an integer in draft 4."""
 
     __slots__ = ()
 
 
 def parse(text: str | bytes) -> Any:
-    """Return the value of a JSON text; integers are Fraction, other numbers Real. NotJson or TooLarge otherwise."""
+    """Return the value of a JSON text; integers are Fraction, other numbers Real. Raises NotJson, TooLarge."""
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
@@ -75,7 +75,7 @@ def _real(text: str) -> Real:
 
 
 def _decimal(digits: str) -> int:
-    """`int`, without its limit of 4,300 digits."""
+    """Parse an integer without the limit of 4,300 digits of `int`."""
     value = 0
     sign, digits = (-1, digits[1:]) if digits.startswith("-") else (1, digits)
     for at in range(0, len(digits), 4_000):
@@ -91,5 +91,5 @@ def _constant(name: str) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out = dict(pairs)
     if len(out) != len(pairs):
-        raise NotJson("a key stands twice")
+        raise NotJson("a key occurs twice")
     return out

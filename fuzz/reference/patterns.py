@@ -1,4 +1,4 @@
-"""ECMA 262 patterns for Python's `regex`: searched, by code points, as JSON Schema asks."""
+"""Search for ECMA 262 patterns with Python's `regex`, by code points, as JSON Schema requires."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CLASSES = {
     "d": "0-9", "w": "A-Za-z0-9_", "s": SPACE,
 }  # fmt: skip
 SECONDS = 2.0
-"""A backtracking search that takes longer is undecided."""
+"""Time limit of a backtracking search; beyond it the verdict is undecided."""
 
 
 class NotPortable(ValueError):
@@ -31,7 +31,7 @@ def search(pattern: str, text: str) -> bool:
 
 @lru_cache(maxsize=1_000)
 def compiled(pattern: str) -> Any:
-    """The pattern as `regex` reads it."""
+    """Compile a pattern with `regex`."""
     try:
         return regex.compile(translate(pattern), regex.V0)
     except regex.error as error:
@@ -39,7 +39,7 @@ def compiled(pattern: str) -> Any:
 
 
 def translate(pattern: str) -> str:
-    """Escapes and classes of ECMA 262 (with the flag `u`) in the syntax of `regex`."""
+    """Translate escapes and classes of ECMA 262 (with the flag `u`) to the syntax of `regex`."""
     out, at, inside = [], 0, False
     while at < len(pattern):
         char = pattern[at]

@@ -15,7 +15,7 @@ __all__ = ["DIALECTS", "Undecided", "Validator"]
 
 
 class Undecided(Exception):
-    """The reference does not know: a pattern that it cannot run, or a schema that refers to nothing."""
+    """The verdict cannot be decided: a pattern is not supported, or a reference has no target."""
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Result:
     items: set[int] = field(default_factory=set)
 
     def add(self, other: Result) -> bool:
-        """Take over what a subschema for the same value evaluated, if it holds; whether it does."""
+        """Add the members that a subschema for the same value evaluated, if it holds. Return whether it holds."""
         if other.valid:
             self.names |= other.names
             self.items |= other.items
@@ -77,7 +77,7 @@ class Validator:
             self.active.discard(key)
 
     def keywords(self, node: Node, value: Any, scope: tuple[str, ...]) -> Result:
-        """Return all keywords of one schema object, the unevaluated ones last."""
+        """Evaluate all keywords of a schema object, the unevaluated ones last."""
         result, schema, draft = Result(), node.schema, node.draft
         if draft <= 7 and isinstance(schema.get("$ref"), str):
             return self.check(self.documents.resolve(node, schema["$ref"]), value, scope)
@@ -94,7 +94,7 @@ class Validator:
 
 
 def exact_value(value: Any) -> Any:
-    """Return a Python value with its numbers as fractions; a float is what its shortest decimal says."""
+    """Return a Python value with its numbers as fractions; a float by its shortest decimal."""
     if isinstance(value, bool) or value is None or isinstance(value, (str, Fraction)):
         return value
     if isinstance(value, int):
@@ -138,7 +138,7 @@ def types(v: Validator, node: Node, argument: Any, value: Any, scope: Any, resul
 
 
 def on(kind: Callable[[Any], bool], holds: Callable[[Any, Any], bool]) -> Rule:
-    """Return a keyword that looks at values of one kind alone."""
+    """Return the rule of a keyword that applies to values of one kind only."""
 
     def rule(v: Validator, node: Node, argument: Any, value: Any, scope: Any, result: Result) -> bool:
         return not kind(value) or holds(argument, value)
@@ -359,6 +359,6 @@ RULES: dict[str, tuple[int, int, Rule]] = {
     "unevaluatedItems": (2019, NEWEST, unevaluated_items),
     "unevaluatedProperties": (2019, NEWEST, unevaluated_properties),
 }
-"""Keyword -> first and last draft that has it, and its rule."""
+"""By keyword: the first and last draft that have it, and its rule."""
 ORDER = tuple(RULES)
-"""What leaves annotations comes before what reads them."""
+"""The order of evaluation: keywords with annotations before those that read them."""

@@ -1,4 +1,4 @@
-"""The fuzz targets, one file a kind of input."""
+"""The fuzz targets, one file for each kind of input."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Calls of what generates, scores and repairs, with arguments of the right kind and any value.
+"""Calls that generate, score and repair, with arguments of the right types and any values.
 
-generate  one text of a small pattern, with any stop strings, biases, penalties and numbers
-choose    any few options: their probabilities are a distribution
-repair    any text and a small pattern: the answer matches, and takes as few edits as it says
+generate  texts of a small pattern, with any stop strings, biases, penalties and numbers
+choose    a few options: their probabilities are a distribution
+repair    any text and a small pattern: the answer matches, and the number of edits is correct
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ import math
 import re
 from typing import Any
 
-import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 import constrain
 from constrain.correction.edits import count_edits
+from tests.model_factory import UniformModel
 
 from ..findings import Disagreement
-from ..target import Target, ours_only
+from ..target import Target, suppress_our_errors
 
 __all__ = ["TARGETS"]
 
@@ -42,18 +41,10 @@ options = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-class FlatModel:
-    """A LanguageModel that gives every token the same probability."""
-
-    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
-        """Return a row for each prefix, float64 [len(prefixes), V]."""
-        return np.full((len(prefixes), BYTES.size), -math.log(BYTES.size))
-
-
 def check_generate(given: dict[str, Any]) -> None:
-    """Every text that ended matches, has no stop string that was free to end it, and fits in its tokens."""
-    with ours_only():
-        made = constrain.generate(FlatModel(), tokenizer=BYTES, **{"max_tokens": 20, **given})
+    """Check that every text matches the pattern and has at most max_tokens tokens."""
+    with suppress_our_errors():
+        made = constrain.generate(UniformModel(BYTES.size), tokenizer=BYTES, **{"max_tokens": 20, **given})
         for one in made if isinstance(made, list) else [made]:
             if not re.fullmatch(given["regex"], one.text):
                 raise Disagreement("a text that does not match", f"{one.text!r} of {given['regex']}")
@@ -62,17 +53,17 @@ def check_generate(given: dict[str, Any]) -> None:
 
 
 def check_choose(given: list[str]) -> None:
-    """Probabilities are a distribution over the options."""
-    with ours_only():
-        found = constrain.choose(FlatModel(), None, given, tokenizer=BYTES)
+    """Check that the probabilities of the options add up to 1."""
+    with suppress_our_errors():
+        found = constrain.choose(UniformModel(BYTES.size), None, given, tokenizer=BYTES)
         if not math.isclose(sum(found.probabilities.values()), 1.0, abs_tol=1e-9):
             raise Disagreement("probabilities do not add up", f"{found.probabilities}")
 
 
 def check_repair(given: tuple[str, str]) -> None:
-    """The answer matches, and the number of its edits is the distance of the texts or, with a bound, more."""
+    """Check that the answer matches, and that its distance is consistent with the number of edits."""
     text, pattern = given
-    with ours_only():
+    with suppress_our_errors():
         found = constrain.repair(text, regex=pattern, most_nodes=2_000)
         if not re.fullmatch(pattern, found.text):
             raise Disagreement("a repair that does not match", f"{found.text!r} of {pattern}")

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 import constrain
 from constrain import Form
+from tests.text_acceptance import accepts_text
 
 from ..findings import Disagreement
-from ..target import Target, ours_only
-from ..walk import BYTES, accepts, walk
+from ..target import Target, suppress_our_errors
+from ..walk import BYTES, walk
 
 __all__ = ["TARGETS"]
 
@@ -39,7 +40,7 @@ class Expression:
     tree: tuple[Any, ...]
 
     def form(self) -> Form:
-        """Through constrain."""
+        """Return the form of constrain."""
         match self.tree:
             case ("literal", text):
                 return constrain.literal(text)
@@ -48,15 +49,15 @@ class Expression:
             case ("gbnf", text):
                 return constrain.gbnf(text)
             case ("+", left, right):
-                return as_form(left) + as_form(right)
+                return build_form(left) + build_form(right)
             case ("|", left, right):
-                return as_form(left) | as_form(right)
+                return build_form(left) | build_form(right)
             case ("&", left, right):
-                return as_form(left) & as_form(right)
+                return build_form(left) & build_form(right)
             case ("~", inner):
-                return ~as_form(inner)
+                return ~build_form(inner)
             case ("repeat", inner, low, high):
-                return as_form(inner).repeat(low, high)
+                return build_form(inner).repeat(low, high)
         raise TypeError(self.tree)
 
     def words(self) -> frozenset[str]:
@@ -71,38 +72,38 @@ class Expression:
             case ("gbnf", text):
                 return frozenset(word for word in WORDS if GRAMMARS[text](word))
             case ("+", left, right):
-                return joined(words_of(left), words_of(right))
+                return concatenate_words(list_words(left), list_words(right))
             case ("|", left, right):
-                return words_of(left) | words_of(right)
+                return list_words(left) | list_words(right)
             case ("&", left, right):
-                return words_of(left) & words_of(right)
+                return list_words(left) & list_words(right)
             case ("~", inner):
-                return WORDS - words_of(inner)
+                return WORDS - list_words(inner)
             case ("repeat", inner, low, high):
-                return rounds(words_of(inner), low, high)
+                return repeat_words(list_words(inner), low, high)
         raise TypeError(self.tree)
 
 
-def as_form(expression: Expression) -> Form:
+def build_form(expression: Expression) -> Form:
     """Return the form of a part."""
     return expression.form()
 
 
-def words_of(expression: Expression) -> frozenset[str]:
+def list_words(expression: Expression) -> frozenset[str]:
     """Return the words of a part."""
     return expression.words()
 
 
-def joined(left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
+def concatenate_words(left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
     return frozenset(a + b for a in left for b in right if len(a) + len(b) <= LONGEST)
 
 
-def rounds(words: frozenset[str], low: int, high: int | None) -> frozenset[str]:
-    """`low` to `high` words in a row."""
+def repeat_words(words: frozenset[str], low: int, high: int | None) -> frozenset[str]:
+    """Return the concatenations of `low` to `high` words."""
     out, some = frozenset[str](), frozenset({""})
     for count in range((low + LONGEST + 1 if high is None else high) + 1):
         out |= some if count >= low else out
-        some = joined(some, words)
+        some = concatenate_words(some, words)
     return out
 
 
@@ -124,7 +125,7 @@ expressions = st.recursive(
 
 
 def check(expression: Expression) -> None:
-    """Check that the short words are the same; what cannot be decided must be refused by name."""
+    """Check that the short words are equal; forms that are not supported must be refused with an error."""
     wanted = expression.words()
     try:
         constraint = constrain.compile(BYTES, expression.form())
@@ -136,9 +137,9 @@ def check(expression: Expression) -> None:
         return
     except constrain.ConstrainError:
         return
-    with ours_only():
+    with suppress_our_errors():
         for word in sorted(WORDS):
-            if accepts(constraint, word.encode()) != (word in wanted):
+            if accepts_text(constraint, word.encode()) != (word in wanted):
                 side = "refuses" if word in wanted else "accepts"
                 raise Disagreement(f"constrain {side} against the sets of words", f"{expression}\n{word!r}")
         walk(constraint, 1, 5)

@@ -1,6 +1,6 @@
 """GBNF grammars.
 
-gbnf-text     any text: compiles and can be walked, or ends in a ConstrainError
+gbnf-text     any text: compiles and its masks are consistent, or it raises a ConstrainError
 gbnf-verdict  grammars whose short texts are listed by brute force: the same texts are accepted
 """
 
@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 import constrain
 from tests.frontends.gbnf.test_gbnf import NAMES, bodies, language
+from tests.text_acceptance import accepts_text
 
 from ..edits import edit_text, nest_text
 from ..findings import Disagreement
-from ..target import Target, ours_only
-from ..walk import BYTES, MIXED, accepts, walk
+from ..target import Target, suppress_our_errors
+from ..walk import BYTES, MIXED, walk
 
-__all__ = ["TARGETS", "grammar_of"]
+__all__ = ["TARGETS", "build_grammar"]
 
 PIECES = [
     "root ::= ",
@@ -53,14 +54,14 @@ PIECES = [
 WORDS = [bytes(word) for length in range(5) for word in product(b"ab", repeat=length)]
 
 
-def grammar_of(made: tuple[tuple[str, object], ...]) -> str:
-    """Return the text of drawn bodies."""
+def build_grammar(made: tuple[tuple[str, object], ...]) -> str:
+    """Return the text of a grammar with the drawn bodies."""
     return "\n".join(f"{name} ::= {body}" for name, (body, _) in zip(NAMES, made))
 
 
 sound = st.tuples(bodies, bodies, bodies)
 texts = st.one_of(
-    sound.map(grammar_of),
+    sound.map(build_grammar),
     nest_text("(", ")", '"a"').map(lambda body: f"root ::= {body}"),
     nest_text("(", ")*", '"a"').map(lambda body: f"root ::= {body}"),
     st.integers(1, 70).map(
@@ -75,21 +76,21 @@ texts = st.one_of(
 def check_text(drawn: tuple[str, int]) -> None:
     """Compile the text and walk along its masks."""
     text, seed = drawn
-    with ours_only():
+    with suppress_our_errors():
         walk(constrain.compile(MIXED, constrain.gbnf(text)), seed)
 
 
 def check_verdict(drawn: tuple[tuple[str, object], ...]) -> None:
     """Check every short text over the alphabet."""
-    text = grammar_of(drawn)
+    text = build_grammar(drawn)
     wanted = language({name: meaning for name, (_, meaning) in zip(NAMES, drawn)})  # type: ignore[misc]
     try:
         constraint = constrain.compile(BYTES, constrain.gbnf(text))
     except constrain.UnsatisfiableError:
         constraint = None
     for word in WORDS:
-        with ours_only():
-            if (constraint is not None and accepts(constraint, word)) != (word in wanted):
+        with suppress_our_errors():
+            if (constraint is not None and accepts_text(constraint, word)) != (word in wanted):
                 side = "refuses" if word in wanted else "accepts"
                 raise Disagreement(f"constrain {side} against the listed language", f"{text}\n{word!r}")
     if constraint is not None:

@@ -1,6 +1,6 @@
 """Lark grammars.
 
-lark-text     any text: compiles and can be walked, or ends in a ConstrainError; no file is read
+lark-text     any text: compiles and its masks are consistent, or it raises a ConstrainError; no file is read
 lark-verdict  grammars without conflicts (Lark's `strict=True`): Lark's contextual parser accepts the same texts
 """
 
@@ -20,11 +20,12 @@ from hypothesis import strategies as st
 import constrain
 from constrain import Constraint
 from tests.frontends.lark.test_lark_random import ALPHABET, grammars
+from tests.text_acceptance import accepts_text
 
 from ..edits import edit_text, nest_text
 from ..findings import Disagreement
-from ..target import Target, ours_only
-from ..walk import BYTES, MIXED, accepts, walk
+from ..target import Target, suppress_our_errors
+from ..walk import BYTES, MIXED, walk
 
 __all__ = ["TARGETS"]
 
@@ -85,8 +86,8 @@ texts = st.one_of(
 
 
 @contextmanager
-def no_files_of_others() -> Iterator[None]:
-    """A block in which opening a file ending in `secret.lark` is a broken promise."""
+def forbid_secret_file() -> Iterator[None]:
+    """Raise Disagreement if a file whose name ends in `secret.lark` is opened in the block."""
     before = builtins.open
 
     def opening(file: Any, *arguments: Any, **options: Any) -> Any:
@@ -104,7 +105,7 @@ def no_files_of_others() -> Iterator[None]:
 def check_text(drawn: tuple[str, int]) -> None:
     """Compile the text and walk along its masks."""
     text, seed = drawn
-    with ours_only(), no_files_of_others():
+    with suppress_our_errors(), forbid_secret_file():
         walk(constrain.compile(MIXED, constrain.lark(text)), seed, 12)
 
 
@@ -114,35 +115,37 @@ def check_verdict(drawn: str) -> None:
 
     try:
         theirs = lark.Lark(drawn, parser="lalr", lexer="contextual", strict=True)
-    except Exception:  # whatever Lark has against it
+    except Exception:  # Lark refuses the grammar
         return
     try:
         constraint = constrain.compile(BYTES, constrain.lark(drawn))
     except constrain.UnsatisfiableError:
         constraint = None
     except constrain.GrammarError as error:
-        constraint = as_lark_reads(drawn, theirs, str(error))
+        constraint = check_lost_text(drawn, theirs, str(error))
     except (constrain.LimitError, constrain.UnsupportedError) as error:
         raise Disagreement(
             f"constrain refuses a grammar that Lark loads strictly, {type(error).__name__}", f"{drawn}\n{error}"
         ) from None
     for word in WORDS:
-        wanted = takes(theirs, word)
-        with ours_only():
-            if (constraint is not None and accepts(constraint, word.encode())) != wanted:
+        wanted = accepts_with_lark(theirs, word)
+        with suppress_our_errors():
+            if (constraint is not None and accepts_text(constraint, word.encode())) != wanted:
                 raise Disagreement(f"constrain {'refuses' if wanted else 'accepts'} against Lark", f"{drawn}\n{word!r}")
 
 
 LOST = re.compile(r"the rules derive (.*), which Lark's LALR parser rejects")
 
 
-def as_lark_reads(drawn: str, theirs: Any, said: str) -> Constraint | None:
-    """The constraint of what Lark's parser takes, once the error names a text that it loses; None if it takes none."""
+def check_lost_text(drawn: str, theirs: Any, said: str) -> Constraint | None:
+    """Check that Lark rejects the text that the error names as lost. Return the constraint of Lark's conflict resolution,
+    or None if it is empty.
+    """
     lost = LOST.search(said)
     if lost is None:
         raise Disagreement("constrain refuses a grammar that Lark loads strictly, GrammarError", f"{drawn}\n{said}")
     text = ast.literal_eval(lost[1])
-    if takes(theirs, text):
+    if accepts_with_lark(theirs, text):
         raise Disagreement("Lark takes the text that it is said to lose", f"{drawn}\n{said}")
     try:
         return constrain.compile(BYTES, constrain.lark(drawn, parser="lalr"))
@@ -150,8 +153,8 @@ def as_lark_reads(drawn: str, theirs: Any, said: str) -> Constraint | None:
         return None
 
 
-def takes(parser: Any, text: str) -> bool:
-    """Return whether Lark's parser takes a text."""
+def accepts_with_lark(parser: Any, text: str) -> bool:
+    """Return whether Lark's parser accepts a text."""
     import lark
 
     try:

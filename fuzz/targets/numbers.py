@@ -1,6 +1,6 @@
-"""Numbers: keywords with exact bounds and steps, and numbers spelled in every way that JSON has.
+"""Numbers: keywords with exact bounds and multiples, and numbers in all spellings of JSON.
 
-numbers  random bounds, steps and constants with many digits and exponents; the exact reference is the judge
+numbers  random bounds, multiples and constants with many digits and exponents, compared with the exact reference
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 import constrain
+from tests.text_acceptance import accepts_text
 
-from ..target import Target, ours_only
-from ..walk import BYTES, accepts, walk
-from .schema import ANY, compare
+from ..target import Target, suppress_our_errors
+from ..walk import BYTES, walk
+from .schema import ANY, compare_verdicts
 
 __all__ = ["TARGETS", "literals"]
 
@@ -52,21 +53,21 @@ schemas = st.lists(keyword, min_size=1, max_size=3, unique_by=lambda one: one.sp
 
 
 def check(drawn: tuple[str, list[str], int]) -> None:
-    """Check each number as it is spelled, and the texts that masks lead to."""
+    """Check the verdict on each number as it is spelled, and on texts of random walks."""
     schema, numbers, seed = drawn
     try:
         constraint = constrain.compile(BYTES, schema=schema, style=ANY)
     except constrain.UnsatisfiableError:
         for number in numbers:
-            compare(schema, number, False)
+            compare_verdicts(schema, number, False)
         return
     except constrain.LimitError:
         return
-    with ours_only():
+    with suppress_our_errors():
         numbers = [*numbers, *(made.decode() for k in range(3) if (made := walk(constraint, seed + k, 12)) is not None)]
     for number in numbers:
-        with ours_only():
-            compare(schema, number, accepts(constraint, number.encode()))
+        with suppress_our_errors():
+            compare_verdicts(schema, number, accepts_text(constraint, number.encode()))
 
 
 TARGETS = (

@@ -1,7 +1,7 @@
 """Regular expressions.
 
-regex-text     any text as a pattern: compiles and can be walked, or ends in a ConstrainError
-regex-verdict  patterns that `re` reads too: the same texts match
+regex-text     any text as a pattern: compiles and its masks are consistent, or it raises a ConstrainError
+regex-verdict  patterns that `re` supports, too: the same texts match
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 
 import constrain
 from tests.grammar_strategies import compile_re, flag_sets, regexes, texts
+from tests.text_acceptance import accepts_text
 
 from ..edits import edit_text, nest_text
 from ..findings import Disagreement
-from ..target import Target, ours_only
-from ..walk import BYTES, MIXED, accepts, walk
+from ..target import Target, suppress_our_errors
+from ..walk import BYTES, MIXED, walk
 
-__all__ = ["TARGETS", "Backtracks", "impatient"]
+__all__ = ["TARGETS", "BacktrackingTimeout", "limit_backtracking"]
 
 PIECES = [
     "(?=",
@@ -79,16 +80,16 @@ POSSESSIVE = re.compile(r"[*+?}]\+|\(\?>")
 """Possessive quantifiers and atomic groups, which `re` has since Python 3.11 and constrain refuses."""
 
 
-class Backtracks(Exception):
-    """`re` does not come to an end."""
+class BacktrackingTimeout(Exception):
+    """A match of `re` takes too long."""
 
 
 @contextmanager
-def impatient(seconds: float = SECONDS) -> Iterator[None]:
-    """A block that may take that many seconds of CPU time, then Backtracks. For code that checks signals, as `re` does."""
+def limit_backtracking(seconds: float = SECONDS) -> Iterator[None]:
+    """Raise BacktrackingTimeout if the block takes more CPU time. It must check signals, as `re` does."""
 
     def stop(*_: Any) -> None:
-        raise Backtracks
+        raise BacktrackingTimeout
 
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
@@ -102,20 +103,20 @@ def impatient(seconds: float = SECONDS) -> Iterator[None]:
 def check_text(drawn: tuple[str, int]) -> None:
     """Compile the pattern, and match what a walk wrote by `re`."""
     pattern, seed = drawn
-    with ours_only():
+    with suppress_our_errors():
         constraint = constrain.compile(MIXED, regex=pattern)
         made = walk(constraint, seed)
         if made is not None:
-            must_match(pattern, made.decode())
+            check_match(pattern, made.decode())
 
 
-def must_match(pattern: str, text: str) -> None:
-    """Check that the text matches, as far as `re` reads the pattern within its time."""
+def check_match(pattern: str, text: str) -> None:
+    """Check that the text matches, if `re` supports the pattern and answers in time."""
     try:
-        with warnings.catch_warnings(), impatient():
+        with warnings.catch_warnings(), limit_backtracking():
             warnings.simplefilter("ignore")
             theirs = re.compile(pattern).fullmatch(text) is not None
-    except (re.error, Backtracks, RecursionError, OverflowError):
+    except (re.error, BacktrackingTimeout, RecursionError, OverflowError):
         return
     if not theirs:
         raise Disagreement("a walk wrote what re refuses", f"{pattern!r} {text!r}")
@@ -134,26 +135,26 @@ def check_verdict(drawn: tuple[str, str, list[str]]) -> None:
         return
     except constrain.UnsupportedError:
         if POSSESSIVE.search(source):
-            return  # refused by name; an edit can make one of two quantifiers
+            return  # not supported; an edit can make one from two quantifiers
         raise
     for word in words:
         try:
-            with impatient():
+            with limit_backtracking():
                 wanted = theirs.fullmatch(word) is not None
-        except Backtracks:
+        except BacktrackingTimeout:
             continue
-        with ours_only():
-            if (constraint is not None and accepts(constraint, word.encode())) != wanted:
+        with suppress_our_errors():
+            if (constraint is not None and accepts_text(constraint, word.encode())) != wanted:
                 raise Disagreement(f"constrain {'refuses' if wanted else 'accepts'} against re", f"{source!r} {word!r}")
 
 
 with_looks = edit_text(
     regexes(), ["(?=", "(?!", "(?<=a", ")", "\\b", "\\B", "a", "b", "|", "(", "[ab]", "{1,2}"], 3
-).filter(lambda pattern: bool(readable(pattern)))
+).filter(lambda pattern: bool(is_supported(pattern)))
 
 
-def readable(pattern: str) -> bool:
-    """Return whether `re` takes it."""
+def is_supported(pattern: str) -> bool:
+    """Return whether `re` compiles a pattern."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,7 +1,7 @@
-"""Saved constraints: files that anyone may have written, with the right checksum.
+"""Saved constraints from untrusted files, with a correct digest.
 
-saved  a constraint is saved, the file damaged or its body changed and signed anew; loading it answers or ends in a
-       ConstrainError, and never raises the limits of the process that loads it
+saved  a saved constraint is damaged, or its body is changed and its digest recomputed; loading it succeeds or raises a
+       ConstrainError, and never increases limits of the process
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from constrain import Constraint, Limits
 
 from ..edits import damage_text
 from ..findings import Disagreement
-from ..target import Target, ours_only
+from ..target import Target, suppress_our_errors
 from ..walk import BYTES, walk
 
 __all__ = ["TARGETS"]
@@ -42,9 +42,9 @@ ODD = st.one_of(
 
 
 @st.composite
-def bodies(draw: st.DrawFn, which: int) -> bytes:
-    """Return a saved file whose body has some places changed, with a digest that is right."""
-    head, _, body = saved(which).partition(b"\n")
+def forge_files(draw: st.DrawFn, which: int) -> bytes:
+    """Draw a saved file with a changed body and a correct digest."""
+    head, _, body = save_form(which).partition(b"\n")
     value = json.loads(body)
     for _ in range(draw(st.integers(1, 3))):
         replace_place(draw, value)
@@ -78,7 +78,7 @@ def replace_place(draw: st.DrawFn, value: Any) -> None:
 MADE: dict[int, bytes] = {}
 
 
-def saved(which: int) -> bytes:
+def save_form(which: int) -> bytes:
     """Return the saved file of one of FORMS."""
     if which not in MADE:
         with tempfile.TemporaryDirectory() as folder:
@@ -90,13 +90,15 @@ def saved(which: int) -> bytes:
 
 numbers = st.integers(0, len(FORMS) - 1)
 files = st.one_of(
-    numbers.flatmap(bodies), numbers.flatmap(lambda which: damage_text(st.just(saved(which)))), st.binary(max_size=64)
+    numbers.flatmap(forge_files),
+    numbers.flatmap(lambda which: damage_text(st.just(save_form(which)))),
+    st.binary(max_size=64),
 )
 
 
 @contextmanager
-def a_file(data: bytes, name: str = "saved") -> Iterator[Path]:
-    """A file with that content."""
+def write_file(data: bytes, name: str = "saved") -> Iterator[Path]:
+    """Write a temporary file for the block."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(data)
@@ -105,7 +107,7 @@ def a_file(data: bytes, name: str = "saved") -> Iterator[Path]:
 
 def check(data: bytes) -> None:
     """Load the file and walk along its masks."""
-    with a_file(data) as path, ours_only():
+    with write_file(data) as path, suppress_our_errors():
         constraint = Constraint.load(path, BYTES)
         ours = Limits()
         for name in ("dfa_states", "nesting", "cases", "work"):

@@ -1,6 +1,6 @@
-"""JSON Schema: texts that are damaged schemas, and schemas whose instances are judged by others.
+"""JSON Schema: damaged schemas, and schemas whose instances other implementations judge.
 
-schema-text     any text: compiles and can be walked, or ends in a ConstrainError
+schema-text     any text: compiles and its masks are consistent, or it raises a ConstrainError
 schema-verdict  random schemas and values: the mask's verdict is the reference validator's and jsonschema-rs's
 """
 
@@ -18,16 +18,17 @@ from hypothesis import strategies as st
 import constrain
 from constrain import Style
 from tests import schema_strategies as strategies
+from tests.text_acceptance import accepts_text
 
 from ..edits import edit_text, nest_text
 from ..explained import Case, find_explanation
 from ..findings import Disagreement
 from ..reference import NotJson, Undecided, Validator, parse
 from ..reference.json_text import TooLarge
-from ..target import Target, ours_only
-from ..walk import BYTES, MIXED, accepts, walk
+from ..target import Target, suppress_our_errors
+from ..walk import BYTES, MIXED, walk
 
-__all__ = ["TARGETS", "compare"]
+__all__ = ["TARGETS", "compare_verdicts"]
 
 ANY = replace(Style.any(), formats="annotate")
 STYLES = (Style(), ANY, Style.any(), Style(whitespace="compact"), Style(whitespace=2, key_order="any"))
@@ -137,20 +138,20 @@ texts = st.one_of(
 def check_text(drawn: tuple[str, int]) -> None:
     """Compile the text and walk along its masks."""
     text, seed = drawn
-    with ours_only(), warnings.catch_warnings():
+    with suppress_our_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore", constrain.SchemaWarning)
         constraint = constrain.compile(MIXED, schema=text, style=STYLES[seed % len(STYLES)])
         made = walk(constraint, seed)
         if made is not None and seed % len(STYLES) < 2:
-            judge(text, made, seed)
+            check_instance(text, made, seed)
 
 
-def judge(text: str, made: bytes, seed: int) -> None:
+def check_instance(text: str, made: bytes, seed: int) -> None:
     """Check that the text of a walk is an instance."""
     try:
         judged = Validator(text)
     except (Undecided, ValueError, TypeError, AttributeError):
-        return  # The schema is odd; the reference reads sound ones only.
+        return  # The reference supports valid schemas only.
     try:
         valid = judged.is_valid(parse(made))
     except NotJson as error:
@@ -173,31 +174,31 @@ def check_verdict(drawn: tuple[Any, list[Any], int]) -> None:
         return
     spelled = [json.dumps(value) for value in values]
     if constraint is not None:
-        with ours_only():
+        with suppress_our_errors():
             spelled += [made.decode() for k in range(2) if (made := walk(constraint, seed + k, 20)) is not None]
-            spelled += [varied(one, random.Random(seed)) for one in spelled[-2:]]
+            spelled += [vary_text(one, random.Random(seed)) for one in spelled[-2:]]
     for one in spelled:
-        with ours_only():  # A budget spent while masking is an answer.
-            compare(text, one, constraint is not None and accepts(constraint, one.encode()))
+        with suppress_our_errors():  # A limit that is exceeded while masking is an answer.
+            compare_verdicts(text, one, constraint is not None and accepts_text(constraint, one.encode()))
 
 
-def compare(schema: str, instance: str, ours: bool) -> None:
-    """Raise Disagreement if another judge differs and no rule explains why."""
-    verdicts = {"reference": by_reference(schema, instance), "jsonschema-rs": by_rust(schema, instance)}
+def compare_verdicts(schema: str, instance: str, ours: bool) -> None:
+    """Raise Disagreement if another implementation differs and no rule explains why."""
+    verdicts = {"reference": judge_with_reference(schema, instance), "jsonschema-rs": judge_with_rust(schema, instance)}
     for judge_name, theirs in verdicts.items():
         if theirs is None or theirs == ours:
             continue
         if judge_name != "reference" and verdicts["reference"] == ours:
-            continue  # The exact judge is on our side; jsonschema-rs computes with floats.
+            continue  # The exact reference agrees with us; jsonschema-rs computes with floats.
         if find_explanation(Case(schema, instance, ours, theirs, judge_name == "reference")) is None:
             word = "accepts" if ours else "refuses"
             raise Disagreement(f"constrain {word} against the {judge_name}", f"{schema}\n{instance}")
 
 
-def by_reference(schema: str, instance: str) -> bool | None:
+def judge_with_reference(schema: str, instance: str) -> bool | None:
     """Return the exact verdict, or None."""
     try:
-        return validator(schema).is_valid(parse(instance))
+        return compile_validator(schema).is_valid(parse(instance))
     except NotJson:
         return False
     except (Undecided, TooLarge):
@@ -205,11 +206,11 @@ def by_reference(schema: str, instance: str) -> bool | None:
 
 
 @lru_cache(maxsize=64)
-def validator(schema: str) -> Validator:
+def compile_validator(schema: str) -> Validator:
     return Validator(schema)
 
 
-def by_rust(schema: str, instance: str) -> bool | None:
+def judge_with_rust(schema: str, instance: str) -> bool | None:
     """Return the verdict of jsonschema-rs, or None."""
     try:
         import jsonschema_rs
@@ -222,7 +223,7 @@ def by_rust(schema: str, instance: str) -> bool | None:
         return None
 
 
-def varied(text: str, rng: random.Random) -> str:
+def vary_text(text: str, rng: random.Random) -> str:
     """Return a JSON text with one character changed, left out or doubled."""
     if not text:
         return text

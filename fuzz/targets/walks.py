@@ -19,13 +19,13 @@ from tests.grammar_oracle import Reference
 
 from ..findings import Disagreement
 from ..target import Target
-from ..walk import members
+from ..walk import list_members
 
 __all__ = ["TARGETS"]
 
 STEPS = 5
 SLOW = 1.0
-"""CPU time that no step may take, but the first, which prepares the vocabulary."""
+"""Maximum CPU time of a step, except the first one, which prepares the vocabulary."""
 KINDS = {"rules": make.rules, "characters": make.characters, "objects": make.objects}
 drawn_cases = st.sampled_from(sorted(KINDS)).flatmap(
     lambda kind: st.tuples(
@@ -35,7 +35,7 @@ drawn_cases = st.sampled_from(sorted(KINDS)).flatmap(
 
 
 def check(drawn: tuple[Any, Any, int]) -> None:
-    """Follow a random path of allowed tokens."""
+    """Compare masks along a random path of allowed tokens."""
     grammar, vocabulary, seed = drawn
     if not make.sound(grammar):
         return
@@ -44,14 +44,14 @@ def check(drawn: tuple[Any, Any, int]) -> None:
         matcher = compile_grammar(grammar, vocabulary).matcher()
         for step in range(STEPS):
             begin = time.process_time()
-            allowed = set(members(matcher.mask(), vocabulary.size).tolist())
+            allowed = set(list_members(matcher.mask(), vocabulary.size).tolist())
             if step and time.process_time() - begin > SLOW:
                 raise Disagreement("a step takes more than a second", f"after {text!r}")
-            wanted = oracle.mask(text, vocabulary.tokens) if reachable(matcher) else set()
+            wanted = oracle.mask(text, vocabulary.tokens) if has_all_bytes(matcher) else set()
             complete = oracle.accepts(text)
             if matcher.is_complete != complete:
                 raise Disagreement("is_complete against the derivatives", f"{text!r}")
-            if reachable(matcher) and allowed - set(vocabulary.eos_ids) != wanted:
+            if has_all_bytes(matcher) and allowed - set(vocabulary.eos_ids) != wanted:
                 raise Disagreement("mask against the derivatives", f"after {text!r}: {sorted(allowed ^ wanted)[:10]}")
             plain = sorted(allowed - set(vocabulary.eos_ids))
             if not plain:
@@ -66,8 +66,8 @@ def check(drawn: tuple[Any, Any, int]) -> None:
             raise
 
 
-def reachable(matcher: Any) -> bool:
-    """Return whether every byte has a token, so that a mask depends on bytes alone."""
+def has_all_bytes(matcher: Any) -> bool:
+    """Return whether every byte has a token, so that a mask depends on the allowed bytes only."""
     return matcher.constraint.spellable is None
 
 

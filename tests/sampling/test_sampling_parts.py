@@ -28,20 +28,10 @@ from constrain.sampling.research.ngram import SMALLEST, NGram
 from constrain.sampling.smc import grow_population
 from constrain.sampling.success_trie import END, SuccessTrie, is_trie, trie_key
 from tests.markov_factory import cases
+from tests.model_factory import UniformModel
 
 CASE = cases()["counting"]
 BYTES = Vocabulary.bytes()
-
-
-class Even:
-    """A model with uniform rows. asked: number of calls."""
-
-    def __init__(self, size: int) -> None:
-        self.size, self.asked = size, 0
-
-    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
-        self.asked += 1
-        return np.full((len(prefixes), self.size), -math.log(self.size))
 
 
 # ---- checkers --------------------------------------------------------------------------------------------------
@@ -84,13 +74,13 @@ def test_a_checker_evicts_the_oldest_results(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("sampler", ["asap", "without_replacement"])
 @pytest.mark.parametrize("name", ["accepts", "viable"])
 def test_validators_are_checked_before_the_model_is_called(sampler: str, name: str) -> None:
-    model = Even(BYTES.size)
+    model = UniformModel(BYTES.size)
     with pytest.raises(TypeError, match=f"{name} is .*a function of bytes"):
         draw(
             model, compile(BYTES, regex="a|b"), sampler=sampler, n=0, rng=np.random.default_rng(0), max_tokens=4,
             **{name: 3},  # type: ignore[arg-type]
         )  # fmt: skip
-    assert not model.asked
+    assert not model.calls
 
 
 def test_dead_tokens_are_stored_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +182,7 @@ def listening(seen: list[list[float]]) -> Resampler:
 
 
 def test_a_population_is_resampled_where_its_effective_size_is_below_the_threshold() -> None:
-    constraint, model = compile(BYTES, regex="[ab]{2}"), Even(BYTES.size)
+    constraint, model = compile(BYTES, regex="[ab]{2}"), UniformModel(BYTES.size)
     for seed in range(40):
         random = Random(seed)
         given = [random.choice([-math.inf, 3 * random.random() - 5]) for _ in range(3)] + [-2.0]

@@ -48,6 +48,7 @@ from constrain.sampling.particles import Move, Prefixes
 from constrain.sampling.twisted_populations import LearningTrie
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.markov_factory import LETTERS, cases
+from tests.model_factory import UniformModel
 
 BYTES = Vocabulary.bytes()
 SCHEMA = {
@@ -230,16 +231,6 @@ def test_texts_that_repeat_their_last_tokens_have_slots_of_their_own(text: list[
     assert visited is not None and visited.slot % PACES // SPEEDS // 2 == repeats(text)
     assert (ahead.slots % PACES // SPEEDS // 2).tolist() == [repeats([*text, token]) for token in ahead.tokens.tolist()]
     assert ahead.own_slot % PACES // SPEEDS // 2 == 0, "the rest seldom repeats anything"
-
-
-class UniformModel:
-    """All tokens are equally likely."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-
-    def next_logprobs(self, prefixes: list[list[int]]) -> Any:
-        return np.full((len(prefixes), self.size), -math.log(self.size))
 
 
 @given(st.floats(0, 1), st.floats(0, 1))

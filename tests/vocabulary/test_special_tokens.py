@@ -11,6 +11,7 @@ import constrain
 from constrain import Constraint, UnsupportedError, Vocabulary, VocabularyError, gbnf, literal, mark, regex
 from constrain.grammar.nodes import Grammar, Literal, Token
 from constrain.vocabulary.token_names import NAME, token_name
+from tests.model_factory import UniformModel
 
 SPECIAL = {"<think>": 257, "</think>": 258, "<|tool|>": 259}
 TOKENS: list[bytes | None] = [bytes((value,)) for value in range(256)]
@@ -95,18 +96,18 @@ def test_a_mark_is_a_special_token_or_a_text() -> None:
 
 
 def test_special_tokens_are_drawn_streamed_and_closed_with() -> None:
-    class Flat:
-        def next_logprobs(self, prefixes: list[list[int]]) -> np.ndarray:
-            return np.full((len(prefixes), VOCABULARY.size), -np.log(VOCABULARY.size))
-
     form = mark("<think>") + literal("ab").repeat(0, 3) + mark("</think>") + regex("[0-9]{2}")
     pieces: list[str] = []
     out = constrain.generate(
-        Flat(), tokenizer=VOCABULARY, grammar=form, seed=1, stream=lambda piece: pieces.append(piece.text)
+        UniformModel(VOCABULARY.size),
+        tokenizer=VOCABULARY,
+        grammar=form,
+        seed=1,
+        stream=lambda piece: pieces.append(piece.text),
     )
     assert out.text.startswith("<think>") and out.text[:-2].endswith("</think>")
     assert "".join(pieces) == out.text and out.tokens[0] == 257
-    tight = constrain.generate(Flat(), tokenizer=VOCABULARY, grammar=form, seed=1, max_tokens=5)
+    tight = constrain.generate(UniformModel(VOCABULARY.size), tokenizer=VOCABULARY, grammar=form, seed=1, max_tokens=5)
     assert tight.text[:-2] == "<think></think>" and len(tight.tokens) == 4
 
 
