@@ -1,1 +1,1 @@
-"""Mutation testing: are the tests of the kernels, the shape algebra and the samplers able to fail?"""
+"""Mutation testing of the kernels, the shape algebra and the samplers."""

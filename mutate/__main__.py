@@ -1,15 +1,16 @@
 """Mutation testing: how many mutants of the kernels, the shape algebra and the samplers do the tests kill?
 
     python -m mutate --sample 500 --seed 1 [--only sampling] [--jobs 2] [--log mutants.txt]
-    python -m mutate --again mutants.txt   those that this log names as survivors, after tests were written; the closing
-                                           lines count all that the log names
-    python -m mutate --list                how many mutants there are
+    python -m mutate --again mutants.txt   only the survivors in this log, after tests were added; the summary counts
+    all
+                                           mutants in the log
+    python -m mutate --list                print the number of mutants
 
-A mutant is one small change (`operators.py`). All that are drawn are compiled into one scratch copy, each behind a
-switch (`schemata.py`), and a fork server (`fork_server.py`) runs the tests. A mutant is killed if a test about its file
-(`selection.py`) fails: first the nearest test files run, then, for those still alive, further ones. Survivors that
-no test can tell from the original are named in `mutate/equivalent.txt`, each with its reason, and not counted.
-Exit code 1 if less than 90 % are killed.
+A mutant is one small change (`operators.py`). The drawn mutants are compiled into one scratch copy, each with a switch
+(`schemata.py`), and a fork server (`fork_server.py`) runs the tests. A mutant is killed if one of the tests selected
+for its file (`selection.py`) fails: first the nearest test files run, then, for survivors, further ones. Survivors that
+are equivalent to the original are listed in `mutate/equivalent.txt`, each with its reason, and not counted. The exit
+code is 1 if less than 90 % are killed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from constrain.kernels import layout
 
 from .operators import Mutant, list_mutants
 from .runner import Scratch, Verdict
-from .schema_runner import Asked, SchemaScratch
+from .schema_runner import SchemaScratch, TestChoice
 from .selection import ROOT, choose_further_tests, choose_nearest_tests, list_files
 
 GOAL = 0.9
@@ -55,7 +56,7 @@ def main() -> int:
         chosen = [one for one in everything if known.get(str(one)) == "alive"]
     else:
         chosen = random.Random(options.seed).sample(everything, min(options.sample, len(everything)))[options.start :]
-    # Files together: compiled code and imports of one are still warm for the next.
+    # Mutants of one file are adjacent, so that compiled code and imports are in the caches.
     chosen = sorted(chosen, key=lambda one: (one.file, one.span))
     return print_report([*before, *judge_mutants(chosen, options.log, options.jobs, options.rounds)])
 
@@ -65,11 +66,11 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m mutate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sample", type=int, default=500, help="mutants that are drawn (500)")
-    parser.add_argument("--start", type=int, default=0, help="leave out the first of them")
+    parser.add_argument("--sample", type=int, default=500, help="number of mutants to draw (500)")
+    parser.add_argument("--start", type=int, default=0, help="number of mutants to skip")
     parser.add_argument("--seed", type=int, default=1, help="seed of the sample (1)")
-    parser.add_argument("--again", type=Path, metavar="LOG", help="the survivors that a log names, instead of a sample")
-    parser.add_argument("--only", default="", metavar="WORD", help="files with this in their path")
+    parser.add_argument("--again", type=Path, metavar="LOG", help="run the survivors in a log instead of a sample")
+    parser.add_argument("--only", default="", metavar="WORD", help="only files with this in their path")
     parser.add_argument("--jobs", type=int, default=1, help="mutants that run at the same time (1)")
     parser.add_argument("--rounds", type=int, default=2, help="1: run the nearest tests only (2)")
     parser.add_argument("--log", type=Path, help="also write each verdict to this file")
@@ -94,11 +95,14 @@ def judge_mutants(chosen: list[Mutant], log: Path | None, jobs: int, rounds: int
 
 
 def run_mutants(folder: Path, chosen: list[Mutant], jobs: int, rounds: int) -> Iterator[Verdict]:
-    """Yield verdicts, of which the last of each mutant counts: those of all mutants compiled together, in rounds with
-    further tests for survivors, then of each mutant that cannot be compiled with the others."""
+    """Yield verdicts, of which the last of each mutant counts.
+
+    First those of the mutants that are compiled together, in rounds with further tests for survivors, then those of
+    mutants that cannot be compiled with the others.
+    """
     together = SchemaScratch(folder / "together", chosen)
-    near: dict[int, Asked] = {}
-    later: dict[int, Asked] = {}
+    near: dict[int, TestChoice] = {}
+    later: dict[int, TestChoice] = {}
     for number, one in together.numbered.items():
         tests = choose_nearest_tests(one.file)
         near[number] = (tests, ())
@@ -112,7 +116,7 @@ def run_mutants(folder: Path, chosen: list[Mutant], jobs: int, rounds: int) -> I
 
 
 def parse_verdicts(log: str) -> dict[str, str]:
-    """Return the last verdict of each mutant that a log names, "killed" or "alive"."""
+    """Return the last verdict of each mutant in a log, "killed" or "alive"."""
     last: dict[str, str] = {}
     for line in log.splitlines():
         verdict, _, mutant = line.partition(" tests  ")
@@ -126,14 +130,14 @@ def is_no_change(mutant: Mutant) -> bool:
     if mutant.operator == "arithmetic" and zero and (zero[1] == "0" or getattr(layout, zero[1], None) == 0):
         return True
     try:
-        compile(mutant.applied((ROOT / mutant.file).read_text("utf-8")), mutant.file, "exec")
+        compile(mutant.apply((ROOT / mutant.file).read_text("utf-8")), mutant.file, "exec")
     except SyntaxError:
         return True
     return False
 
 
 def read_equivalents() -> set[str]:
-    """Return the mutants that are explained as equivalent.
+    """Return the mutants that are listed as equivalent.
 
     A line of the file is a mutant as `name_mutant` writes it, two spaces, `# ` and the reason.
     """
@@ -142,7 +146,7 @@ def read_equivalents() -> set[str]:
 
 
 def name_mutant(mutant: Mutant) -> str:
-    """Return a mutant as the line that it changes, with the change in it and without the number of the line."""
+    """Return a name of a mutant: the line that it changes, with the change and without the line number."""
     text = (ROOT / mutant.file).read_text("utf-8")
     start, end = mutant.span
     before, after = text[:start].rpartition("\n")[2], text[end:].partition("\n")[0]

@@ -1,6 +1,6 @@
-"""A plugin of pytest: notes the CPU time of each test without a mutant, and holds each test with one to a multiple.
+"""A pytest plugin: records the CPU time of each test without a mutant, and limits tests with one to a multiple of it.
 
-A kernel that loops never comes back to Python, so the limit is RLIMIT_CPU: SIGXCPU ends the process.
+A kernel that loops never returns to Python, so the limit is RLIMIT_CPU: SIGXCPU ends the process.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["NOTES", "Limits", "pytest_configure"]
+__all__ = ["TIMES_FILE", "Limits", "pytest_configure"]
 
-NOTES = "MUTATE_TIMES"
-"""Environment variable: the file in which the times of tests are, and to which they are written."""
+TIMES_FILE = "MUTATE_TIMES"
+"""Environment variable: the file from which times of tests are read, and to which they are written."""
 START, TIMES = 5.0, 4.0
-"""With a mutant, a test has so many seconds, and so many times as many as without."""
+"""The limit of a test with a mutant: START seconds, and TIMES times its CPU time without one."""
 
 
 class Limits:
-    """The hooks, with the times that are known."""
+    """The hooks of the plugin. known: times of tests by node id."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -33,7 +33,7 @@ class Limits:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """One test, with the fixtures that it is the first to need."""
+        """Limit and measure one test, with the fixtures that it is the first to use."""
         before = time.process_time()
         if item.nodeid in self.known:
             left = START + TIMES * self.known[item.nodeid]
@@ -45,11 +45,11 @@ class Limits:
         return result
 
     def pytest_sessionfinish(self) -> None:
-        """Keep the times of tests that were not known."""
+        """Write the times of tests to the file."""
         self.path.write_text(json.dumps({**self.found, **self.known}), "utf-8")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Install the hooks if there is a file for times."""
-    if NOTES in os.environ:
-        config.pluginmanager.register(Limits(Path(os.environ[NOTES])))
+    if TIMES_FILE in os.environ:
+        config.pluginmanager.register(Limits(Path(os.environ[TIMES_FILE])))

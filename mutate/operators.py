@@ -1,7 +1,7 @@
-"""Mutants of a Python file: one small change each, spliced into the text so that lines and columns stay.
+"""Mutants of a Python file: one small change each that preserves the line numbers of the text.
 
-Operators: a comparison turned or moved to its boundary, + for -, `and` for `or`, a condition negated, a number one more
-or less, a statement left out, a return value replaced.
+Operators: a comparison negated or moved by its boundary, + for -, `and` for `or`, a condition negated, a number one
+more or less, a statement removed, a return value replaced.
 """
 
 from __future__ import annotations
@@ -63,12 +63,14 @@ WRITTEN: dict[type[ast.AST], str] = {
     ast.Pow: "**",
 }
 UNTOUCHED = ("__all__", "STAMP", "__repr__", "__slots__")
-"""What a mutant of it would not change, or only a message."""
+"""Names whose mutants change nothing, or only a message."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """file: path below the checkout. span: offsets of what is replaced. old, new: its text. function: where it is."""
+    """A small change. file: path in the checkout. span: offsets of the replaced text. old, new: text before and after.
+    function: the name of the function.
+    """
 
     file: str
     line: int
@@ -78,7 +80,7 @@ class Mutant:
     new: str
     function: str
 
-    def applied(self, text: str) -> str:
+    def apply(self, text: str) -> str:
         """Return the text of the file, mutated."""
         return text[: self.span[0]] + self.new + text[self.span[1] :]
 
@@ -88,11 +90,11 @@ class Mutant:
 
 def list_mutants(file: str, text: str) -> list[Mutant]:
     """Return every mutant of a file."""
-    return list(Walk(file, text).all(ast.parse(text)))
+    return list(Walk(file, text).list_all(ast.parse(text)))
 
 
 class Walk:
-    """One pass over a syntax tree."""
+    """Lists the mutants of a file in one pass over its syntax tree."""
 
     def __init__(self, file: str, text: str) -> None:
         self.file, self.text = file, text
@@ -102,23 +104,23 @@ class Walk:
             self.starts.append(self.starts[-1] + len(line))
         self.data = data
 
-    def all(self, tree: ast.AST) -> Iterator[Mutant]:
-        """Of functions only: what stands at the top of a file runs at import."""
+    def list_all(self, tree: ast.AST) -> Iterator[Mutant]:
+        """Yield the mutants of all functions; code at module level is not mutated, as it runs at import."""
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and node.name not in UNTOUCHED:
-                yield from self.body(node)
+                yield from self.list_in_function(node)
 
-    def body(self, function: ast.FunctionDef) -> Iterator[Mutant]:
-        """Of one function, without those within it, which come by themselves; without its docstring."""
+    def list_in_function(self, function: ast.FunctionDef) -> Iterator[Mutant]:
+        """Yield the mutants of one function, without its docstring and nested functions."""
         todo: list[ast.AST] = list(function.body)
         if isinstance(todo[0], ast.Expr) and isinstance(todo[0].value, ast.Constant):
             del todo[0]
         while todo:
             node = todo.pop()
             if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Raise, ast.Assert)):
-                continue  # what only makes a message is no behaviour
-            for operator, changed, new in self.changes(node):
-                yield self.mutant(function.name, operator, changed, new)
+                continue  # messages are not behaviour
+            for operator, changed, new in self.list_changes(node):
+                yield self.build_mutant(function.name, operator, changed, new)
             todo += [
                 child
                 for child in ast.iter_child_nodes(node)
@@ -127,21 +129,21 @@ class Walk:
             if isinstance(node, ast.AnnAssign):
                 todo.remove(node.annotation)
 
-    def changes(self, node: ast.AST) -> Iterator[tuple[str, ast.AST, str]]:
-        """(operator, node that is replaced, its new text)."""
+    def list_changes(self, node: ast.AST) -> Iterator[tuple[str, ast.AST, str]]:
+        """Yield (operator, replaced node, its new text)."""
         match node:
             case ast.Compare(ops=[op], left=left, comparators=[right]):
                 for new in COMPARISONS[type(op)]:
-                    yield "comparison", node, f"{self.source(left)} {new} {self.source(right)}"
+                    yield "comparison", node, f"{self.get_source(left)} {new} {self.get_source(right)}"
             case ast.BoolOp(op=op, values=values):
                 word = " or " if isinstance(op, ast.And) else " and "
-                yield "boolean", node, "(" + word.join(f"({self.source(value)})" for value in values) + ")"
+                yield "boolean", node, "(" + word.join(f"({self.get_source(value)})" for value in values) + ")"
             case ast.BinOp(left=left, op=op, right=right) if (
                 type(op) in ARITHMETIC and not is_text(left) and not is_text(right)
             ):
-                yield "arithmetic", node, f"({self.source(left)}) {ARITHMETIC[type(op)]} ({self.source(right)})"
+                yield "arithmetic", node, f"({self.get_source(left)}) {ARITHMETIC[type(op)]} ({self.get_source(right)})"
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                yield "boolean", node, f"bool({self.source(operand)})"
+                yield "boolean", node, f"bool({self.get_source(operand)})"
             case ast.Constant(value=bool(value)):
                 yield "constant", node, str(not value)
             case ast.Constant(value=int(value)):
@@ -151,9 +153,9 @@ class Walk:
             case ast.If(test=test) | ast.While(test=test) if not isinstance(
                 test, (ast.Compare, ast.BoolOp, ast.Constant)
             ):
-                yield "condition", test, f"(not ({self.source(test)}))"
+                yield "condition", test, f"(not ({self.get_source(test)}))"
             case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
-                yield "return", value, self.nothing(value)
+                yield "return", value, self.replace_returned(value)
             case ast.AugAssign() | ast.Continue() | ast.Break():
                 yield "statement", node, "pass"
             case ast.Expr(value=ast.Call()):
@@ -161,37 +163,37 @@ class Walk:
             case ast.Assign(targets=[ast.Subscript() | ast.Attribute()]):
                 yield "statement", node, "pass"
 
-    def nothing(self, value: ast.expr) -> str:
-        """Return the expression that replaces a returned value: a kernel must retain its type."""
+    def replace_returned(self, value: ast.expr) -> str:
+        """Return the expression that replaces a returned value, of the same type, as kernels require."""
         if not self.file.startswith("constrain/kernels/"):
             return "None"
         return f"({'0, ' * len(value.elts)})" if isinstance(value, ast.Tuple) else "0"
 
-    def source(self, node: ast.AST) -> str:
+    def get_source(self, node: ast.AST) -> str:
         """Return the text of a node, in brackets where it needs them."""
-        start, end = self.span(node)
+        start, end = self.get_span(node)
         text = self.data[start:end].decode()
         needs = isinstance(node, (ast.BoolOp, ast.IfExp, ast.Compare, ast.Lambda, ast.NamedExpr, ast.UnaryOp))
         return f"({text})" if needs else text
 
-    def span(self, node: ast.AST) -> tuple[int, int]:
-        """Its offsets in bytes."""
+    def get_span(self, node: ast.AST) -> tuple[int, int]:
+        """Return the byte offsets of a node."""
         line, column, last, end = node.lineno, node.col_offset, node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
         return self.starts[line - 1] + column, self.starts[last - 1] + end
 
-    def mutant(self, function: str, operator: str, node: ast.AST, new: str) -> Mutant:
-        """With its line breaks kept, so that the lines below stay where they are."""
-        start, end = self.span(node)
+    def build_mutant(self, function: str, operator: str, node: ast.AST, new: str) -> Mutant:
+        """Return a mutant, with as many line breaks as the original."""
+        start, end = self.get_span(node)
         old = self.data[start:end].decode()
         missing = old.count("\n") - new.count("\n")
-        if missing > 0:  # A pair of brackets may be broken anywhere.
+        if missing > 0:  # Line breaks are allowed anywhere in brackets.
             new = new + "\n" * missing if new == "pass" else f"({new}" + "\n" * missing + ")"
         at, stop = len(self.data[:start].decode()), len(self.data[:end].decode())
         return Mutant(self.file, node.lineno, operator, (at, stop), old, new, function)  # type: ignore[attr-defined]
 
 
 def is_text(node: ast.expr) -> bool:
-    """Return whether an operand is a text or a list, where + does not count."""
+    """Return whether an operand is a text or a list, whose + is not arithmetic."""
     return isinstance(node, (ast.JoinedStr, ast.List, ast.Tuple, ast.ListComp)) or (
         isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
     )

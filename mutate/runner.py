@@ -1,7 +1,7 @@
-"""Runs the tests about a mutant in a scratch copy of the checkout.
+"""Run the tests selected for a mutant in a scratch copy of the checkout.
 
-A mutant is killed if a test fails, the run dies or is out of time, and survives if all pass. Compiled kernels are kept
-by a digest of all kernel files, so each mutant of a kernel costs the time to compile them all.
+A mutant is killed if a test fails, the run dies or exceeds its time, and survives if all tests pass. Compiled kernels
+are cached by a digest of all kernel files, so for each mutant of a kernel all are compiled.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from .limits import NOTES
+from .limits import TIMES_FILE
 from .operators import Mutant
 from .selection import ROOT
 
@@ -25,16 +25,19 @@ __all__ = ["Scratch", "Verdict"]
 
 FOLDERS = ("constrain", "tests", "bench", "fuzz", "schemas", "grammars", "docs", "mutate")
 SLOWEST = 600.0
-"""CPU seconds of the tests about a file without a mutant, with compiling kernels; the last file is left out if more."""
+"""Maximum CPU seconds of the tests for a file without a mutant, with compiling kernels; beyond it the last test file is
+left out."""
 START, TIMES = 15.0, 4.0
-"""With a mutant: so many seconds, and so many times as many as without, are taken for a loop."""
+"""Limit of CPU time with a mutant: START seconds, and TIMES times that without one."""
 MEMORY = 40 << 30
-"""Bytes of address space: each table of masks reserves 256 MiB and uses few of them."""
+"""Maximum bytes of address space: each table of masks reserves 256 MiB and uses a small part."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """killed: by what ("" if it survived). seconds: wall. tests: how many were asked, as far as that is counted."""
+    """The outcome of a mutant. killed: the reason, or "" if it survived. seconds: wall time. tests: number of tests, if
+    known.
+    """
 
     mutant: Mutant
     killed: str
@@ -43,7 +46,7 @@ class Verdict:
 
 
 class Scratch:
-    """A copy of the checkout, one mutant at a time."""
+    """A copy of the checkout, in which one mutant at a time is written and tested."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -52,7 +55,7 @@ class Scratch:
         for name in ("pyproject.toml", "README.md", "Makefile", "constraints.txt"):
             shutil.copy2(ROOT / name, folder / name)
         shared, beside = ROOT.parent / "shared", folder.parent / "shared"
-        if shared.is_dir() and not beside.exists():  # public data, which tests look for beside the checkout
+        if shared.is_dir() and not beside.exists():  # public data, which tests read from ../shared
             beside.symlink_to(shared)
         self.store = folder / "store"
         self.store.mkdir(mode=0o700)
@@ -60,43 +63,43 @@ class Scratch:
         self.left: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def judge(self, mutant: Mutant, tests: list[str]) -> Verdict:
-        """Ask the tests, in one process, until one notices; files that fail without a mutant are left out."""
-        good = self.sound(tuple(tests))
+        """Run the tests in one process until one fails; test files that fail without a mutant are left out."""
+        good = self.select_passing(tuple(tests))
         begin = time.monotonic()
-        return Verdict(mutant, self.with_mutant(mutant, good) if good else "", time.monotonic() - begin)
+        return Verdict(mutant, self.run_with_mutant(mutant, good) if good else "", time.monotonic() - begin)
 
-    def with_mutant(self, mutant: Mutant, tests: tuple[str, ...]) -> str:
+    def run_with_mutant(self, mutant: Mutant, tests: tuple[str, ...]) -> str:
         """Run the tests with the mutant in place. Return why they fail, or ""."""
         path = self.folder / mutant.file
         text, stat = path.read_text("utf-8"), path.stat()
         changed = {path: (text, stat)}
-        path.write_text(mutant.applied(text), "utf-8")
+        path.write_text(mutant.apply(text), "utf-8")
         try:
-            return self.ask(tests, START + TIMES * self.baselines[tests])
+            return self.run_tests(tests, START + TIMES * self.baselines[tests])
         finally:
             for one, (before, times) in changed.items():
                 one.write_text(before, "utf-8")
                 os.utime(one, ns=(times.st_atime_ns, times.st_mtime_ns))
 
-    def sound(self, tests: tuple[str, ...]) -> tuple[str, ...]:
+    def select_passing(self, tests: tuple[str, ...]) -> tuple[str, ...]:
         """Return the test files that pass without a mutant, and record their cost."""
-        asked = tests
-        while asked not in self.left:
+        given = tests
+        while given not in self.left:
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            failed = self.ask(tests, SLOWEST) if tests else ""
+            failed = self.run_tests(tests, SLOWEST) if tests else ""
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             if not failed:
                 self.baselines[tests] = after.ru_utime - before.ru_utime
-                self.left[asked] = tests
+                self.left[given] = tests
             elif "::" in failed:
                 tests = tuple(test for test in tests if not failed.startswith(test))
             else:
                 tests = tests[:-1]
-        return self.left[asked]
+        return self.left[given]
 
-    def ask(self, tests: tuple[str, ...], seconds: float) -> str:
-        """Return which test fails, or how the run ends, within some CPU seconds; "" if all pass."""
-        code, said = self.python(
+    def run_tests(self, tests: tuple[str, ...], seconds: float) -> str:
+        """Run tests with a limit of CPU time. Return the test that fails or the reason of an abnormal end, or ""."""
+        code, said = self.run_python(
             "-m",
             "pytest",
             "-x",
@@ -116,7 +119,7 @@ class Scratch:
         failed = re.search(r"^FAILED (\S+)", said, re.M)
         return failed[1] if failed else signal.Signals(-code).name if code < 0 else f"exit {code}"
 
-    def python(self, *arguments: str, seconds: float) -> tuple[int, str]:
+    def run_python(self, *arguments: str, seconds: float) -> tuple[int, str]:
         """Run Python in the copy. Return its exit code and output."""
 
         def limits() -> None:
@@ -127,7 +130,7 @@ class Scratch:
             done = subprocess.run(
                 [sys.executable, *arguments],
                 cwd=self.folder,
-                env=self.environment(),
+                env=self.build_environment(),
                 capture_output=True,
                 text=True,
                 timeout=seconds * 6,
@@ -138,12 +141,12 @@ class Scratch:
             return -signal.SIGALRM, ""
         return done.returncode, done.stdout + done.stderr
 
-    def environment(self) -> dict[str, str]:
+    def build_environment(self) -> dict[str, str]:
         """Return the environment of processes in the copy."""
         return {
             **os.environ,
             "CONSTRAIN_STORE": str(self.store),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONPATH": str(self.folder),
-            NOTES: str(self.folder / "times.json"),
+            TIMES_FILE: str(self.folder / "times.json"),
         }

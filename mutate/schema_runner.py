@@ -1,7 +1,7 @@
 """Run many mutants in one scratch copy, into which all are compiled as schemata, with a fork server of pytest.
 
-Mutants that cannot be switched at run time, or whose guarded form numba cannot type, are left to `Scratch.judge`, which
-writes and compiles them one at a time.
+Mutants that cannot be switched at run time, or whose switched form numba cannot type, are left to `Scratch.judge`,
+which writes and compiles them one at a time.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ __all__ = ["ORDERS", "SchemaScratch"]
 ORDERS = "MUTATE_ORDERS"
 """Environment variable: a file with {"jobs": N, "answers": a file descriptor, "rounds": [[[number, quick, slow]]]}.
 
-quick, slow: the test files whose quick, or slow, tests run in that round for the mutants that are still alive.
+quick, slow: the test files whose fast, or slow, tests run in that round for the surviving mutants.
 """
 
 PLUGIN = "tests.numba_plugin"
-"""Kernels are compiled by numba in each process, where the switch is; a library would not find it."""
+"""Plugin with which numba compiles kernels in each process; a compiled library could not read the switch."""
 COMPILE = f"import {PLUGIN}\nfrom constrain.kernels.native import native_library\nnative_library.list_functions()"
 WHERE = re.compile(r'File "(?:[^"]*/)?(constrain/kernels/\w+\.py)", line (\d+)')
 """The location in numba's errors."""
-Asked = tuple[Sequence[str], Sequence[str]]
-"""Test files whose quick tests run, and those whose slow tests run."""
+TestChoice = tuple[Sequence[str], Sequence[str]]
+"""Test files whose fast tests run, and those whose slow tests run."""
 SECONDS = 1800.0
 """CPU seconds for compiling all kernels."""
 
 
 class SchemaScratch(Scratch):
-    """A copy of the checkout with many mutants in it. numbered: those that can be switched, from 1 on."""
+    """A copy of the checkout with many mutants. numbered: mutants that can be switched, by number from 1."""
 
     def __init__(self, folder: Path, chosen: Sequence[Mutant]) -> None:
         super().__init__(folder)
@@ -51,7 +51,7 @@ class SchemaScratch(Scratch):
         shutil.copy2(Path(__file__).parent / "switch.py", folder / "constrain" / "switch.py")
         self.write(texts)
         while failed := self.compile_errors():
-            self.drop(failed)
+            self.drop_failing(failed)
             self.write(texts)
 
     def write(self, texts: Mapping[str, str]) -> None:
@@ -62,11 +62,11 @@ class SchemaScratch(Scratch):
 
     def compile_errors(self) -> str:
         """Compile all kernels. Return the errors, or ""."""
-        code, output = self.python("-c", COMPILE, seconds=SECONDS)
+        code, output = self.run_python("-c", COMPILE, seconds=SECONDS)
         return output if code else ""
 
-    def drop(self, output: str) -> None:
-        """Leave out the mutants of the lines that errors name, or else of the functions that these are in."""
+    def drop_failing(self, output: str) -> None:
+        """Drop the mutants of the lines in compile errors, or else of the functions with these lines."""
         locations = {(file, int(line)) for file, line in WHERE.findall(output)}
         broken = {n for n, one in self.numbered.items() if (one.file, one.line) in locations}
         if not broken:
@@ -81,15 +81,15 @@ class SchemaScratch(Scratch):
         for number in broken:
             del self.numbered[number]
 
-    def verdicts(self, rounds: Sequence[Mapping[int, Asked]], jobs: int) -> Iterator[Verdict]:
-        """Run rounds of tests against the mutants that are still alive, by number. Yield verdicts as they come."""
+    def verdicts(self, rounds: Sequence[Mapping[int, TestChoice]], jobs: int) -> Iterator[Verdict]:
+        """Run rounds of tests against the surviving mutants, by number. Yield verdicts as they arrive."""
         for line in self.serve(rounds, jobs):
             if "number" in line:
                 yield Verdict(self.numbered[line["number"]], line["killed"], line["seconds"], line["tests"])
             elif line["left out"]:
                 print(f"# {line['file']} fails without a mutant: {line['left out']}", flush=True)
 
-    def serve(self, rounds: Sequence[Mapping[int, Asked]], jobs: int) -> Iterator[dict[str, Any]]:
+    def serve(self, rounds: Sequence[Mapping[int, TestChoice]], jobs: int) -> Iterator[dict[str, Any]]:
         """Run the fork server and yield its messages, line by line."""
         reading, writing = os.pipe()
         orders = self.folder / "orders.json"
@@ -105,7 +105,7 @@ class SchemaScratch(Scratch):
                     "-p", PLUGIN, "-p", "mutate.fork_server", *files,
                 ],
                 cwd=self.folder,
-                env={**self.environment(), ORDERS: str(orders)},
+                env={**self.build_environment(), ORDERS: str(orders)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

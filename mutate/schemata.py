@@ -1,4 +1,4 @@
-"""Mutant schemata: all mutants of a file written into it at once, each chosen by a switch when the code runs.
+"""Mutant schemata: all mutants of a file are written into it, and a switch selects one at run time.
 
 Untch, Offutt and Harrold, "Mutation analysis using mutant schemata" (ISSTA 1993). Compiling a kernel takes minutes and
 running its tests seconds, so mutants of kernels are compiled together:
@@ -6,8 +6,8 @@ running its tests seconds, so mutants of kernels are compiled together:
     expression    `a < b`        ->  `((a <= b) if _active(17) else (a < b))`
     statement     `total += 1`   ->  `if not _active(18): total += 1`
 
-Mutants inside one another nest, since all are nodes of one syntax tree. What replaces a node is the text without other
-mutants: only one is active at a time.
+Mutants may be nested, since all are nodes of one syntax tree. The replacement of a node contains no other mutants: only
+one is active at a time.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ __all__ = ["can_switch", "combine_mutants"]
 
 IMPORT = "from __future__ import annotations"
 SWITCH = f"{IMPORT}; from constrain.switch import active as _active"
-"""On the line of another import, so that the lines below stay."""
+"""Written to the line of another import, so that line numbers are preserved."""
 COMPILED = ("entry", "inlined", "kernel", "recursive")
-"""Decorators of what is compiled as a kernel. `overload` gives a function that returns such."""
+"""Decorators of compiled functions. `overload` decorates a function that returns a compiled one."""
 
 
 def combine_mutants(text: str, numbered: Mapping[int, Mutant]) -> str:
-    """Return the text of a file with all these mutants of it, each behind its number."""
-    # Outer before inner; a statement before the expression that fills it.
+    """Return the text of a file with these mutants, each switched by its number."""
+    # Outer mutants first; a statement before the expression with the same span.
     ordered = sorted(numbered.items(), key=lambda pair: (pair[1].span[0], -pair[1].span[1], not is_statement(pair[1])))
     return rewrite_source(text, 0, len(text), ordered).replace(IMPORT, SWITCH, 1)
 
 
 def rewrite_source(text: str, begin: int, end: int, ordered: list[tuple[int, Mutant]]) -> str:
-    """Rewrite text[begin:end], in which all these mutants lie."""
+    """Rewrite text[begin:end] with mutants inside it."""
     parts, at = [], begin
     while ordered:
         number, mutant = ordered.pop(0)
@@ -55,12 +55,12 @@ def build_choice(number: int, new: str, old: str) -> str:
 
 
 def is_statement(mutant: Mutant) -> bool:
-    """Return whether a statement is left out."""
+    """Return whether a mutant removes a statement."""
     return mutant.operator == "statement"
 
 
 def can_switch(text: str, mutant: Mutant) -> bool:
-    """Return whether a mutant can be chosen at run time: not in a pattern, nor where kernels are made."""
+    """Return whether a mutant can be selected at run time: not in a match pattern, nor in code that builds kernels."""
     try:
         tree = ast.parse(combine_mutants(text, {1: mutant}))
     except SyntaxError:
@@ -68,27 +68,27 @@ def can_switch(text: str, mutant: Mutant) -> bool:
     if not mutant.file.startswith("constrain/kernels/"):
         return True
     at = next(node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "_active")
-    return is_compiled(enclosing(tree, at))
+    return is_compiled(find_enclosing_functions(tree, at))
 
 
-def enclosing(node: ast.AST, sought: ast.AST) -> list[ast.FunctionDef]:
+def find_enclosing_functions(node: ast.AST, sought: ast.AST) -> list[ast.FunctionDef]:
     """Return the functions around a node of a tree, the outermost first."""
     for child in ast.iter_child_nodes(node):
         if child is sought or any(one is sought for one in ast.walk(child)):
             own = [child] if isinstance(child, ast.FunctionDef) else []
-            return own + enclosing(child, sought)
+            return own + find_enclosing_functions(child, sought)
     return []
 
 
 def is_compiled(functions: list[ast.FunctionDef]) -> bool:
     """Return whether the innermost of nested functions is compiled as a kernel."""
-    return any(name in COMPILED for name in decorators(functions[-1])) or (
-        len(functions) > 1 and "overload" in decorators(functions[-2])
+    return any(name in COMPILED for name in list_decorators(functions[-1])) or (
+        len(functions) > 1 and "overload" in list_decorators(functions[-2])
     )
 
 
-def decorators(function: ast.FunctionDef) -> Iterator[str]:
-    """Yield the names of its decorators."""
+def list_decorators(function: ast.FunctionDef) -> Iterator[str]:
+    """Yield the names of the decorators of a function."""
     for one in function.decorator_list:
         called = one.func if isinstance(one, ast.Call) else one
         yield ast.unparse(called)

@@ -1,8 +1,8 @@
 """Select the files to mutate, and the tests to run for a file.
 
-First those that are nearest to it: to a Python file by their names and imports; about kernels, which name each other
-and not the tests, and about samplers that are tested under another name, it is written down here. Then what is known to
-run files of its package. Of all of these only tests that reach the mutant are run (`fork_server`).
+First the nearest tests: for a Python file by names and imports; for kernels, which tests do not import, and for
+samplers that are tested under another name, by the tables here. Then tests that are known to run files of the package.
+Of these only tests that reach the mutant are run (`fork_server`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ MUTATED = (
     "constrain/engine/text_enumeration.py",
     "constrain/integrations/transformers_language_model.py",
 )
-"""Kernels, the algebra of shapes, and sampling; the last two are parts of it that lie in other packages."""
+"""Kernels, the algebra of shapes, and sampling; the last two are parts of sampling in other packages."""
 LEFT_OUT = (
     "__init__.py", "__main__.py", "layout.py", "context_layout.py", "program_layout.py", "record_layout.py",
     "table_layout.py",
 )  # fmt: skip
-"""Constants: a mutant there is no mutant of a kernel."""
+"""Files of constants, which have no code to mutate."""
 ENGINE = (
     "test_mask_oracle",
     "test_left_linear",
@@ -143,7 +143,7 @@ NEVER = (
     "test_model_cache",
 )
 MOST, FEW = 8, 3
-"""Number of test files in the first round, for a mutant of a kernel and of a Python file."""
+"""Number of test files in the first round, for a mutant of a kernel and for one of a Python file."""
 
 
 def list_files() -> list[str]:
@@ -175,13 +175,13 @@ def choose_nearest_tests(file: str) -> list[str]:
 def measure_closeness(test: Path, file: str) -> float:
     """Score how closely a test file concerns a file: by its name, its imports and its calls."""
     stem, folder = Path(file).stem, Path(file).parent.name
-    text = read(test)
+    text = read_text(test)
     score = 20.0 * (stem in test.stem) + 8.0 * (stem.rstrip("s") in test.stem) + 4.0 * (folder in test.stem)
     dotted = file.removesuffix(".py").replace("/", ".")
     score += 10.0 * (dotted in text) + 5.0 * bool(
         re.search(rf"from {re.escape(dotted.rpartition('.')[0])} import [^\n]*\b{stem}\b", text)
     )
-    return score + len(words(test).intersection(definitions(ROOT / file)))
+    return score + len(list_names(test).intersection(list_definitions(ROOT / file)))
 
 
 @lru_cache(maxsize=1)
@@ -191,18 +191,18 @@ def list_tests() -> dict[str, str]:
 
 
 @lru_cache(maxsize=1_000)
-def read(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Return the text of a file."""
     return path.read_text("utf-8")
 
 
 @lru_cache(maxsize=1_000)
-def words(path: Path) -> frozenset[str]:
+def list_names(path: Path) -> frozenset[str]:
     """Return the names in a file."""
-    return frozenset(re.findall(r"\w+", read(path)))
+    return frozenset(re.findall(r"\w+", read_text(path)))
 
 
 @lru_cache(maxsize=1_000)
-def definitions(path: Path) -> frozenset[str]:
+def list_definitions(path: Path) -> frozenset[str]:
     """Return the names of the functions and classes that a file defines at its top."""
-    return frozenset(re.findall(r"^(?:def|class) ([A-Za-z]\w{4,})", read(path), re.M))
+    return frozenset(re.findall(r"^(?:def|class) ([A-Za-z]\w{4,})", read_text(path), re.M))

@@ -1,8 +1,8 @@
-"""The switch of mutant schemata: which mutant is active, as Python and compiled code read it, and which were reached.
+"""The switch of mutant schemata: the active mutant, for Python and compiled code, and the mutants that were reached.
 
 This file is copied into the scratch checkout as `constrain/switch.py`; nothing in the library imports it. The number is
-64 bits of memory with a symbol, loaded atomically at each use: then no compiler folds it or moves it out of a loop.
-Each use also notes its own number as reached: a test that does not reach a mutant need not be asked about it.
+64 bits of memory with a symbol, loaded atomically at each use, so that no compiler folds it or moves it out of a loop.
+Each use also records its number as reached: a test that does not reach a mutant need not be run.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from numba.extending import lower_builtin
 __all__ = ["VARIABLE", "activate", "active", "take_reached"]
 
 VARIABLE = "MUTATE_ACTIVE"
-"""Environment variable: the number of the mutant that is active from the start; 0 is none."""
+"""Environment variable: number of the mutant that is active at the start; 0 for none."""
 SYMBOL, REACHED = "mutate.active", "mutate.reached"
 MOST = 1 << 16
-"""The numbers of mutants are below."""
+"""Upper bound of the numbers of mutants."""
 INT, BYTE = ir.IntType(64), ir.IntType(8)
 
 _number = c_int64(int(os.environ.get(VARIABLE, "0")))

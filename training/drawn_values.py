@@ -1,4 +1,4 @@
-"""Values of exercises: names, places, things, numbers, many of them made up, and how schemas and sentences say them."""
+"""Random values for exercises: names, places, things, numbers, many of them invented, and their schemas and words."""
 
 from __future__ import annotations
 
@@ -8,13 +8,24 @@ from typing import Any
 
 import values as v
 import wordings as w
-from families import camel, dress
+from families import to_camel_case, vary_schema
 from values import Facts, WorldPools
 
 __all__ = [
-    "color", "draw_value", "firm", "first_name", "key_names", "kind_of", "made_up", "number_words", "place",
-    "proper_name", "schema_of", "spell_value", "thing",
-]  # fmt: skip
+    "build_object_schema",
+    "choose_key_names",
+    "draw_color",
+    "draw_company",
+    "draw_first_name",
+    "draw_full_name",
+    "draw_place",
+    "draw_thing",
+    "draw_value",
+    "infer_schema",
+    "invent_word",
+    "spell_number",
+    "spell_value",
+]
 
 Json = Any
 
@@ -31,100 +42,100 @@ ONES = (
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 
 
-def number_words(number: int) -> str:
+def spell_number(number: int) -> str:
     if number >= 100:
         hundreds, rest = divmod(number, 100)
-        return f"{ONES[hundreds]} hundred" + (f" and {number_words(rest)}" if rest else "")
+        return f"{ONES[hundreds]} hundred" + (f" and {spell_number(rest)}" if rest else "")
     if number < 20:
         return ONES[number]
     return TENS[number // 10 - 2] + (f"-{ONES[number % 10]}" if number % 10 else "")
 
 
-def made_up(r: random.Random) -> str:
-    """A word that nobody has said before, often of more than one token."""
+def invent_word(r: random.Random) -> str:
+    """Invent a word, often of more than one token."""
     parts = [r.choice(HEADS) + r.choice(MIDDLES) for _ in range(r.randint(1, 3))]
     return "".join(parts) + r.choice(TAILS)
 
 
-def first_name(r: random.Random, f: Facts) -> str:
+def draw_first_name(r: random.Random, f: Facts) -> str:
     roll = r.random()
-    return made_up(r).capitalize() if roll < 0.2 else r.choice(WORLD.first if roll < 0.6 else f.pools.first)
+    return invent_word(r).capitalize() if roll < 0.2 else r.choice(WORLD.first if roll < 0.6 else f.pools.first)
 
 
-def proper_name(r: random.Random, f: Facts) -> str:
+def draw_full_name(r: random.Random, f: Facts) -> str:
     roll = r.random()
-    last = made_up(r).capitalize() if roll < 0.2 else r.choice(WORLD.last if roll < 0.6 else f.pools.last)
-    return f"{first_name(r, f)} {last}"
+    last = invent_word(r).capitalize() if roll < 0.2 else r.choice(WORLD.last if roll < 0.6 else f.pools.last)
+    return f"{draw_first_name(r, f)} {last}"
 
 
-def thing(r: random.Random, f: Facts) -> str:
+def draw_thing(r: random.Random, f: Facts) -> str:
     roll = r.random()
-    word = r.choice(v.THINGS) if roll < 0.4 else r.choice(f.pools.words) if roll < 0.75 else made_up(r)
+    word = r.choice(v.THINGS) if roll < 0.4 else r.choice(f.pools.words) if roll < 0.75 else invent_word(r)
     return f"{r.choice(v.ADJECTIVES)} {word}" if r.random() < 0.3 else word
 
 
-def color(r: random.Random) -> str:
-    return made_up(r) if r.random() < 0.25 else r.choice(w.COLOR_WORDS)
+def draw_color(r: random.Random) -> str:
+    return invent_word(r) if r.random() < 0.25 else r.choice(w.COLOR_WORDS)
 
 
-def place(r: random.Random, f: Facts) -> str:
+def draw_place(r: random.Random, f: Facts) -> str:
     roll = r.random()
     if roll < 0.2:
-        return " ".join(made_up(r).capitalize() for _ in range(r.choice((1, 1, 2))))
+        return " ".join(invent_word(r).capitalize() for _ in range(r.choice((1, 1, 2))))
     return r.choice(WORLD.city) if roll < 0.6 else Facts(r, f.pools).city
 
 
-def firm(r: random.Random, f: Facts) -> str:
+def draw_company(r: random.Random, f: Facts) -> str:
     if r.random() < 0.5:
         kind = r.choice(FIRMS)
-        head = made_up(r).capitalize() if r.random() < 0.4 else r.choice(WORLD.last)
+        head = invent_word(r).capitalize() if r.random() < 0.4 else r.choice(WORLD.last)
         return f"{head} {kind}"
     return r.choice(f.pools.company)
 
 
-def reference(r: random.Random) -> str:
+def draw_reference(r: random.Random) -> str:
     letters, joint = r.choice("ABCDEFGHKMPRSTX") * r.randint(0, 2), r.choice(("", "-"))
     return letters + joint + str(r.randrange(10, 99_999))
 
 
 def draw_value(r: random.Random, f: Facts, key: str) -> Json:
-    """A value of one of `ATTRIBUTES`, or a name."""
+    """Draw a value of one of `ATTRIBUTES`, or a name."""
     g = Facts(r, f.pools)
     draws: dict[str, Callable[[], Json]] = {
-        "name": lambda: proper_name(r, f), "age": lambda: r.randrange(1, 100), "city": lambda: place(r, f),
-        "company": lambda: firm(r, f), "job": lambda: r.choice(f.pools.job).lower(), "phone": lambda: g.phone,
-        "email": lambda: f"{made_up(r)}@{g.domain}" if r.random() < 0.4 else g.email,
-        "date": lambda: str(g.day), "birth_date": lambda: str(g.born), "product": lambda: thing(r, f),
-        "color": lambda: color(r), "quantity": lambda: r.randrange(1, 100),
+        "name": lambda: draw_full_name(r, f), "age": lambda: r.randrange(1, 100), "city": lambda: draw_place(r, f),
+        "company": lambda: draw_company(r, f), "job": lambda: r.choice(f.pools.job).lower(), "phone": lambda: g.phone,
+        "email": lambda: f"{invent_word(r)}@{g.domain}" if r.random() < 0.4 else g.email,
+        "date": lambda: str(g.day), "birth_date": lambda: str(g.born), "product": lambda: draw_thing(r, f),
+        "color": lambda: draw_color(r), "quantity": lambda: r.randrange(1, 100),
         "price": lambda: r.choice((r.randrange(1, 900), round(r.uniform(1, 400), 2))),
-        "order_number": lambda: reference(r), "url": lambda: g.url, "street": lambda: g.street,
+        "order_number": lambda: draw_reference(r), "url": lambda: g.url, "street": lambda: g.street,
         "hobby": lambda: r.choice(v.HOBBIES), "language": lambda: r.choice(v.LANGUAGES),
-        "username": lambda: g.username if r.random() < 0.6 else made_up(r),
+        "username": lambda: g.username if r.random() < 0.6 else invent_word(r),
         "status": lambda: r.choice(w.PRIORITIES), "animal": lambda: r.choice(v.ANIMALS), "time": lambda: g.time()[:5],
     }  # fmt: skip
     return draws[key]()
 
 
 def spell_value(r: random.Random, key: str, value: Json) -> str:
-    """A value as a sentence says it; small numbers are sometimes words."""
+    """Return the words for a value in a sentence; small numbers are sometimes spelled out."""
     if isinstance(value, int) and key in WHOLE and r.random() < 0.12:
-        return number_words(value)
+        return spell_number(value)
     return str(value)
 
 
-def schema_of(r: random.Random, properties: dict[str, Json], title: str) -> Json:
-    """A closed or open object of these properties, written in one of many ways."""
+def build_object_schema(r: random.Random, properties: dict[str, Json], title: str) -> Json:
+    """Return the schema of a closed or open object with these properties, in one of many spellings."""
     schema: Json = {"type": "object", "properties": properties}
     if r.random() < 0.25:
         return schema
     schema["required"] = list(properties)
     if r.random() < 0.5:
         schema["additionalProperties"] = False
-    return dress(r, schema, title) if r.random() < 0.3 else schema
+    return vary_schema(r, schema, title) if r.random() < 0.3 else schema
 
 
-def kind_of(r: random.Random, value: Json, key: str = "") -> Json:
-    """A schema of one value."""
+def infer_schema(r: random.Random, value: Json, key: str = "") -> Json:
+    """Return a schema that allows a value."""
     if isinstance(value, bool):
         return {"type": "boolean"}
     if isinstance(value, int) and r.random() < 0.85:
@@ -135,9 +146,9 @@ def kind_of(r: random.Random, value: Json, key: str = "") -> Json:
     return {"type": "string"} | ({"format": form} if form and r.random() < 0.3 else {})
 
 
-def key_names(r: random.Random, keys: list[str]) -> dict[str, str]:
-    """A name for each attribute, all different, in one spelling."""
-    spelling = camel if r.random() < 0.2 else str
+def choose_key_names(r: random.Random, keys: list[str]) -> dict[str, str]:
+    """Return a different name for each attribute, all in the same case style."""
+    spelling = to_camel_case if r.random() < 0.2 else str
     names: dict[str, str] = {}
     for key in keys:
         options = w.KEYS[key].split()

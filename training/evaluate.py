@@ -1,4 +1,4 @@
-"""How good the demo model is without any constraint: perplexity, and how often what it writes is what was asked for.
+"""Evaluate the demo model without constraints: perplexity, and how often its answers are correct.
 
     python evaluate.py --model ../constrain/demo --held-out run/held_out.jsonl --count 200
 
@@ -19,8 +19,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 
-def judge(prompt: str, answer: str) -> tuple[str, bool, bool]:
-    """(kind, well formed, right)."""
+def judge_answer(prompt: str, answer: str) -> tuple[str, bool, bool]:
+    """Return (kind, well-formed, correct)."""
     form = next((line for line in prompt.split("\n") if line.startswith(("Schema: ", "Format: ", "Choices: "))), "")
     kind, _, shown = form.partition(": ")
     if kind == "Schema":
@@ -38,8 +38,8 @@ def judge(prompt: str, answer: str) -> tuple[str, bool, bool]:
 
 
 @torch.no_grad()
-def perplexity(model: torch.nn.Module, tokenizer: object, documents: list[dict[str, str]]) -> float:
-    """Of the tokens of the answers, the end token included."""
+def compute_perplexity(model: torch.nn.Module, tokenizer: object, documents: list[dict[str, str]]) -> float:
+    """Return the perplexity per token of the answers, with their end tokens."""
     total, count = 0.0, 0
     for document in documents:
         head = tokenizer(document["prompt"])["input_ids"]  # type: ignore[operator]
@@ -50,7 +50,7 @@ def perplexity(model: torch.nn.Module, tokenizer: object, documents: list[dict[s
     return math.exp(total / count)
 
 
-def answers(model: torch.nn.Module, tokenizer: object, prompts: list[str], sampled: str) -> list[str]:
+def generate_answers(model: torch.nn.Module, tokenizer: object, prompts: list[str], sampled: str) -> list[str]:
     found: list[str] = []
     for i in range(0, len(prompts), 40):
         batch = tokenizer(prompts[i : i + 40], return_tensors="pt", padding=True, padding_side="left")  # type: ignore[operator]
@@ -72,12 +72,12 @@ def main() -> None:
     tokenizer = AutoTokenizer.from_pretrained(args.model)
     model = AutoModelForCausalLM.from_pretrained(args.model, dtype=torch.float32).eval()
     documents = [json.loads(line) for line in args.held_out.open(encoding="utf-8")][: args.count]
-    print(f"perplexity of the answers: {perplexity(model, tokenizer, documents):.3f}")
+    print(f"perplexity of the answers: {compute_perplexity(model, tokenizer, documents):.3f}")
     for sampled in ("greedy", "sampled"):
         tally: dict[str, list[int]] = {}
-        texts = answers(model, tokenizer, [document["prompt"] for document in documents], sampled)
+        texts = generate_answers(model, tokenizer, [document["prompt"] for document in documents], sampled)
         for document, text in zip(documents, texts, strict=True):
-            kind, formed, right = judge(document["prompt"], text)
+            kind, formed, right = judge_answer(document["prompt"], text)
             row = tally.setdefault(kind, [0, 0, 0])
             row[0], row[1], row[2] = row[0] + 1, row[1] + formed, row[2] + right
         for kind, (count, formed, right) in sorted(tally.items()):

@@ -76,7 +76,7 @@ def read_tensors(path: Path) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def write_sizes(writer: Any, config: dict[str, Any]) -> None:
-    """Write what GGUF calls hyperparameters."""
+    """Write the hyperparameters."""
     rope = config.get("rope_parameters") or config
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])

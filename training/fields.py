@@ -1,7 +1,7 @@
-"""Typed building blocks: a `Node` is a JSON Schema together with a way to draw sensible values of it.
+"""Typed building blocks: a `Node` is a JSON Schema with a function that draws plausible values of it.
 
-`FIELDS` maps names of properties to makers of nodes; `invented` makes properties that nobody has named before, so that
-the only way to spell a key is to copy it from the schema.
+`FIELDS` maps names of properties to makers of nodes; `invent_property` makes properties with invented names, which a
+model can only copy from the schema.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import values as v
 from values import Facts
 
-__all__ = ["FIELDS", "Node", "invented", "pattern", "scalar"]
+__all__ = ["FIELDS", "Node", "invent_property", "draw_pattern", "make_scalar"]
 
 Json = Any
 
@@ -28,8 +28,8 @@ class Node:
 Maker = Callable[[random.Random], Node]
 
 
-def text(draw: Callable[[Facts], str], **extra: Json) -> Maker:
-    """A string; sometimes its schema also bounds the length, generously enough for what is drawn."""
+def make_text(draw: Callable[[Facts], str], **extra: Json) -> Maker:
+    """Return the maker of a string, sometimes with bounds of its length that all drawn values satisfy."""
 
     def make(r: random.Random) -> Node:
         schema = {"type": "string", **extra}
@@ -40,13 +40,13 @@ def text(draw: Callable[[Facts], str], **extra: Json) -> Maker:
     return make
 
 
-def fmt(name: str, draw: Callable[[Facts], str]) -> Maker:
-    """A string whose format is mostly, not always, declared."""
+def make_format(name: str, draw: Callable[[Facts], str]) -> Maker:
+    """Return the maker of a string whose format is declared with probability 0.8."""
     return lambda r: Node({"type": "string", "format": name} if r.random() < 0.8 else {"type": "string"}, draw)
 
 
-def whole(low: int, high: int, *, floor: int | None = None, ceiling: int | None = None) -> Maker:
-    """An integer drawn from low..high; its schema has no bounds, the given ones, or narrow ones made up here."""
+def make_integer(low: int, high: int, *, floor: int | None = None, ceiling: int | None = None) -> Maker:
+    """Return the maker of an integer from low to high; its schema has no bounds, the given ones, or random ones."""
 
     def make(r: random.Random) -> Node:
         lo, hi, roll = low, high, r.random()
@@ -69,7 +69,7 @@ def whole(low: int, high: int, *, floor: int | None = None, ceiling: int | None 
     return make
 
 
-def real(low: float, high: float, places: int = 2) -> Maker:
+def make_number(low: float, high: float, places: int = 2) -> Maker:
     def make(r: random.Random) -> Node:
         schema: dict[str, Json] = {"type": "number"}
         if r.random() < 0.4:
@@ -85,8 +85,8 @@ def real(low: float, high: float, places: int = 2) -> Maker:
     return make
 
 
-def one_of(options: str | list[Json], *, open_share: float = 0.3) -> Maker:
-    """An enum of some of the options; with probability `open_share` a plain string instead."""
+def make_enum(options: str | list[Json], *, open_share: float = 0.3) -> Maker:
+    """Return the maker of an enum of some options, or, with probability `open_share`, of a plain string."""
     items = options.split() if isinstance(options, str) else options
 
     def make(r: random.Random) -> Node:
@@ -99,13 +99,13 @@ def one_of(options: str | list[Json], *, open_share: float = 0.3) -> Maker:
     return make
 
 
-def flag(r: random.Random) -> Node:
+def make_boolean(r: random.Random) -> Node:
     share = r.choice((0.3, 0.5, 0.7))
     return Node({"type": "boolean"}, lambda f: f.rng.random() < share)
 
 
-def several(item: Maker, low: int = 1, high: int = 4) -> Maker:
-    """An array of items, sometimes with bounds on their number, which the drawn value keeps."""
+def make_array(item: Maker, low: int = 1, high: int = 4) -> Maker:
+    """Return the maker of an array, sometimes with bounds of its length, which drawn values satisfy."""
 
     def make(r: random.Random) -> Node:
         node, lo, hi = item(r), low, high
@@ -120,13 +120,13 @@ def several(item: Maker, low: int = 1, high: int = 4) -> Maker:
             schema["maxItems"] = hi
         if r.random() < 0.06 and "enum" not in node.schema and "const" not in node.schema:
             schema["uniqueItems"] = True
-        return Node(schema, lambda f: distinct(node, f, f.rng.randint(lo, hi), lo))
+        return Node(schema, lambda f: draw_distinct(node, f, f.rng.randint(lo, hi), lo))
 
     return make
 
 
-def distinct(node: Node, f: Facts, count: int, least: int) -> list[Json]:
-    """Draws without repetition where there are that many values, because lists of people's things do not repeat."""
+def draw_distinct(node: Node, f: Facts, count: int, least: int) -> list[Json]:
+    """Draw values without repetition if there are enough different ones."""
     found: list[Json] = []
     for _ in range(4 * count):
         value = node.draw(Facts(f.rng, f.pools) if found else f)
@@ -137,17 +137,17 @@ def distinct(node: Node, f: Facts, count: int, least: int) -> list[Json]:
     return found
 
 
-def pair(r: random.Random) -> Node:
-    """A tuple of two or three."""
-    parts = [scalar(r) for _ in range(r.randint(2, 3))]
+def make_tuple(r: random.Random) -> Node:
+    """Make a tuple of two or three values."""
+    parts = [make_scalar(r) for _ in range(r.randint(2, 3))]
     schema = {"type": "array", "prefixItems": [part.schema for part in parts], "minItems": len(parts)}
     if r.random() < 0.7:
         schema["items"] = False
     return Node(schema, lambda f: [part.draw(f) for part in parts])
 
 
-def free(item: Maker) -> Maker:
-    """An object with free keys."""
+def make_mapping(item: Maker) -> Maker:
+    """Return the maker of an object with arbitrary keys."""
 
     def make(r: random.Random) -> Node:
         node = item(r)
@@ -161,8 +161,8 @@ def free(item: Maker) -> Maker:
     return make
 
 
-def pattern(r: random.Random) -> tuple[str, Callable[[Facts], str]]:
-    """A random regular expression without anchors, and how to draw a text of it."""
+def draw_pattern(r: random.Random) -> tuple[str, Callable[[Facts], str]]:
+    """Return a random regular expression without anchors, and a function that draws a text of it."""
     pieces: list[tuple[str, Callable[[random.Random], str]]] = []
     for index in range(r.randint(1, 3)):
         if index:
@@ -187,122 +187,143 @@ def pattern(r: random.Random) -> tuple[str, Callable[[Facts], str]]:
     return "".join(p for p, _ in pieces), lambda f: "".join(draw(f.rng) for _, draw in pieces)
 
 
-def code(r: random.Random) -> Node:
-    source, draw = pattern(r)
+def make_code(r: random.Random) -> Node:
+    source, draw = draw_pattern(r)
     return Node({"type": "string", "pattern": f"^{source}$"}, draw)
 
 
-def constant(r: random.Random) -> Node:
+def make_constant(r: random.Random) -> Node:
     value: Json = r.choice((r.choice(v.TAGS), r.choice(v.THINGS), r.randint(0, 9), True, "v1", "1.0", None))
     return Node({"const": value}, lambda f: value)
 
 
 F = Facts
-HOSTNAME = fmt("hostname", lambda f: f.rng.choice((f.domain, "localhost", "api.example.com", f"{f.word}.example.org")))
+HOSTNAME = make_format(
+    "hostname", lambda f: f.rng.choice((f.domain, "localhost", "api.example.com", f"{f.word}.example.org"))
+)
 FIELDS: dict[str, Maker] = {
-    "id": lambda r: r.choice((whole(1, 9999), fmt("uuid", F.uuid), code))(r),
-    **dict.fromkeys(("uuid", "request_id", "session_id"), fmt("uuid", F.uuid)),
-    **dict.fromkeys(("name", "full_name", "customer", "author", "contact", "owner"), text(lambda f: f.name)),
-    **dict.fromkeys(("first_name", "given_name"), text(lambda f: f.first)),
-    **dict.fromkeys(("last_name", "surname", "family_name"), text(lambda f: f.last)),
-    **dict.fromkeys(("assignee", "speaker", "doctor", "teacher"), text(lambda f: f"{f.first} {f.last}")),
+    "id": lambda r: r.choice((make_integer(1, 9999), make_format("uuid", F.uuid), make_code))(r),
+    **dict.fromkeys(("uuid", "request_id", "session_id"), make_format("uuid", F.uuid)),
+    **dict.fromkeys(("name", "full_name", "customer", "author", "contact", "owner"), make_text(lambda f: f.name)),
+    **dict.fromkeys(("first_name", "given_name"), make_text(lambda f: f.first)),
+    **dict.fromkeys(("last_name", "surname", "family_name"), make_text(lambda f: f.last)),
+    **dict.fromkeys(("assignee", "speaker", "doctor", "teacher"), make_text(lambda f: f"{f.first} {f.last}")),
     "age": lambda r: Node(r.choice(({"type": "integer"}, {"type": "integer", "minimum": 0},
                           {"type": "integer", "minimum": 0, "maximum": 120})), lambda f: f.age),
-    **dict.fromkeys(("email", "contact_email", "reply_to"), fmt("email", lambda f: f.email)),
-    **dict.fromkeys(("username", "login", "handle"), text(lambda f: f.username)),
-    **dict.fromkeys(("phone", "phone_number", "mobile"), text(lambda f: f.phone)),
-    "host": lambda r: r.choice((text(lambda f: f.name), HOSTNAME))(r),
+    **dict.fromkeys(("email", "contact_email", "reply_to"), make_format("email", lambda f: f.email)),
+    **dict.fromkeys(("username", "login", "handle"), make_text(lambda f: f.username)),
+    **dict.fromkeys(("phone", "phone_number", "mobile"), make_text(lambda f: f.phone)),
+    "host": lambda r: r.choice((make_text(lambda f: f.name), HOSTNAME))(r),
     **dict.fromkeys(("hostname", "server", "domain"), HOSTNAME),
-    "attributes": free(text(lambda f: f.word)),
-    **dict.fromkeys(("metadata", "extra"), free(lambda r: scalar(r))),  # noqa: PLW0108
-    **dict.fromkeys(("wait", "interval", "runtime"), fmt("duration", F.span)),
-    "ipv6": fmt("ipv6", lambda f: ":".join(f"{f.rng.randrange(1 << 16):x}" for _ in range(8))),
-    "book_title": text(lambda f: f"The {f.thing}".title()),
-    **dict.fromkeys(("url", "website", "homepage", "link"), fmt("uri", lambda f: f.url)),
-    **dict.fromkeys(("company", "employer", "vendor", "brand", "supplier"), text(lambda f: f.company)),
-    **dict.fromkeys(("job", "job_title", "occupation", "role"), text(lambda f: f.pick(f.pools.job))),
-    **dict.fromkeys(("street", "street_address", "address_line"), text(lambda f: f.street)),
-    **dict.fromkeys(("city", "town", "birthplace", "destination", "origin"), text(lambda f: f.city)),
-    "state": text(lambda f: f.pick(f.pools.state)),
-    "country": text(lambda f: f.pick(f.pools.country)),
+    "attributes": make_mapping(make_text(lambda f: f.word)),
+    **dict.fromkeys(("metadata", "extra"), make_mapping(lambda r: make_scalar(r))),  # noqa: PLW0108
+    **dict.fromkeys(("wait", "interval", "runtime"), make_format("duration", F.span)),
+    "ipv6": make_format("ipv6", lambda f: ":".join(f"{f.rng.randrange(1 << 16):x}" for _ in range(8))),
+    "book_title": make_text(lambda f: f"The {f.thing}".title()),
+    **dict.fromkeys(("url", "website", "homepage", "link"), make_format("uri", lambda f: f.url)),
+    **dict.fromkeys(("company", "employer", "vendor", "brand", "supplier"), make_text(lambda f: f.company)),
+    **dict.fromkeys(("job", "job_title", "occupation", "role"), make_text(lambda f: f.pick(f.pools.job))),
+    **dict.fromkeys(("street", "street_address", "address_line"), make_text(lambda f: f.street)),
+    **dict.fromkeys(("city", "town", "birthplace", "destination", "origin"), make_text(lambda f: f.city)),
+    "state": make_text(lambda f: f.pick(f.pools.state)),
+    "country": make_text(lambda f: f.pick(f.pools.country)),
     "country_code": lambda r: Node({"type": "string", "pattern": "^[A-Z]{2}$"},
                                    lambda f: f.rng.choice("US GB DE FR ES IT NL PL SE JP".split())),
     **dict.fromkeys(("zip", "postal_code", "postcode"),
                     lambda r: Node({"type": "string"} | ({"pattern": r"^\d{5}$"} if r.random() < 0.5 else {}),
                                    lambda f: f"{f.rng.randrange(10_000, 99_999)}")),
-    **dict.fromkeys(("birth_date", "born", "date_of_birth"), fmt("date", lambda f: f.born.isoformat())),
-    **dict.fromkeys(("date", "start_date", "issued", "day", "ordered_on"), fmt("date", lambda f: f.day.isoformat())),
-    **dict.fromkeys(("end_date", "due", "due_date", "deadline"), fmt("date", lambda f: f.later().isoformat())),
-    **dict.fromkeys(("time", "opens_at", "start_time"), fmt("time", lambda f: f.time() + "Z")),
-    **dict.fromkeys(("created_at", "updated_at", "timestamp", "start", "when"), fmt("date-time", F.moment)),
-    **dict.fromkeys(("ip", "ip_address"), fmt("ipv4", F.ipv4)),
-    **dict.fromkeys(("title", "subject", "headline"), text(lambda f: f.event)),
-    **dict.fromkeys(("product", "item", "product_name", "article"), text(lambda f: f.thing)),
-    **dict.fromkeys(("description", "summary", "text", "message", "comment", "note", "bio", "notes"), text(F.sentence)),
-    **dict.fromkeys(("dish", "recipe", "meal"), text(lambda f: f.dish)),
-    **dict.fromkeys(("ingredient", "food"), text(F.food)),
-    "ingredients": several(text(F.food), 2, 5),
-    **dict.fromkeys(("steps", "instructions"), several(text(F.step), 2, 4)),
-    **dict.fromkeys(("problem", "issue", "question"), text(lambda f: f.problem.capitalize() + ".")),
-    **dict.fromkeys(("category", "department", "tag", "kind", "topic"), one_of(v.TAGS)),
-    **dict.fromkeys(("tags", "labels", "keywords", "topics"), several(one_of(v.TAGS, open_share=0.8), 1, 4)),
-    "color": one_of(v.COLORS),
-    "hobbies": several(one_of(v.HOBBIES, open_share=0.8), 1, 3),
-    "languages": several(one_of(v.LANGUAGES, open_share=0.8), 1, 3),
-    "language": one_of(v.LANGUAGES),
-    "animal": one_of(v.ANIMALS),
-    "status": one_of("open closed pending active done failed cancelled draft shipped paid"),
-    **dict.fromkeys(("priority", "severity", "level"), one_of("low medium high urgent critical")),
-    "size": one_of("S M L XL small medium large"),
-    "gender": one_of("female male other"),
-    "currency": one_of(v.CURRENCIES),
-    **dict.fromkeys(("unit", "units"), one_of(v.UNITS)),
-    **dict.fromkeys(("price", "amount", "cost", "unit_price", "fee"), real(1, 500)),
-    **dict.fromkeys(("total", "subtotal", "budget", "salary"), real(100, 9000)),
-    "tax": real(0, 100),
-    **dict.fromkeys(("rating", "score", "stars"), lambda r: r.choice((whole(1, 5), real(0, 5, 1)))(r)),
-    **dict.fromkeys(("weight", "height", "width", "length", "distance"), real(0, 200, 1)),
-    **dict.fromkeys(("value", "reading", "measurement"), real(0, 1000, 1)),
-    "temperature": real(-20, 40, 1),
-    "humidity": whole(10, 95, floor=0, ceiling=100),
+    **dict.fromkeys(("birth_date", "born", "date_of_birth"), make_format("date", lambda f: f.born.isoformat())),
+    **dict.fromkeys(("date", "start_date", "issued", "day", "ordered_on"),
+                    make_format("date", lambda f: f.day.isoformat())),
+    **dict.fromkeys(("end_date", "due", "due_date", "deadline"), make_format("date", lambda f: f.later().isoformat())),
+    **dict.fromkeys(("time", "opens_at", "start_time"), make_format("time", lambda f: f.time() + "Z")),
+    **dict.fromkeys(("created_at", "updated_at", "timestamp", "start", "when"), make_format("date-time", F.moment)),
+    **dict.fromkeys(("ip", "ip_address"), make_format("ipv4", F.ipv4)),
+    **dict.fromkeys(("title", "subject", "headline"), make_text(lambda f: f.event)),
+    **dict.fromkeys(("product", "item", "product_name", "article"), make_text(lambda f: f.thing)),
+    **dict.fromkeys(("description", "summary", "text", "message", "comment", "note", "bio", "notes"),
+                    make_text(F.sentence)),
+    **dict.fromkeys(("dish", "recipe", "meal"), make_text(lambda f: f.dish)),
+    **dict.fromkeys(("ingredient", "food"), make_text(F.food)),
+    "ingredients": make_array(make_text(F.food), 2, 5),
+    **dict.fromkeys(("steps", "instructions"), make_array(make_text(F.step), 2, 4)),
+    **dict.fromkeys(("problem", "issue", "question"), make_text(lambda f: f.problem.capitalize() + ".")),
+    **dict.fromkeys(("category", "department", "tag", "kind", "topic"), make_enum(v.TAGS)),
+    **dict.fromkeys(("tags", "labels", "keywords", "topics"), make_array(make_enum(v.TAGS, open_share=0.8), 1, 4)),
+    "color": make_enum(v.COLORS),
+    "hobbies": make_array(make_enum(v.HOBBIES, open_share=0.8), 1, 3),
+    "languages": make_array(make_enum(v.LANGUAGES, open_share=0.8), 1, 3),
+    "language": make_enum(v.LANGUAGES),
+    "animal": make_enum(v.ANIMALS),
+    "status": make_enum("open closed pending active done failed cancelled draft shipped paid"),
+    **dict.fromkeys(("priority", "severity", "level"), make_enum("low medium high urgent critical")),
+    "size": make_enum("S M L XL small medium large"),
+    "gender": make_enum("female male other"),
+    "currency": make_enum(v.CURRENCIES),
+    **dict.fromkeys(("unit", "units"), make_enum(v.UNITS)),
+    **dict.fromkeys(("price", "amount", "cost", "unit_price", "fee"), make_number(1, 500)),
+    **dict.fromkeys(("total", "subtotal", "budget", "salary"), make_number(100, 9000)),
+    "tax": make_number(0, 100),
+    **dict.fromkeys(("rating", "score", "stars"), lambda r: r.choice((make_integer(1, 5), make_number(0, 5, 1)))(r)),
+    **dict.fromkeys(("weight", "height", "width", "length", "distance"), make_number(0, 200, 1)),
+    **dict.fromkeys(("value", "reading", "measurement"), make_number(0, 1000, 1)),
+    "temperature": make_number(-20, 40, 1),
+    "humidity": make_integer(10, 95, floor=0, ceiling=100),
     **dict.fromkeys(("latitude", "lat"), lambda r: Node({"type": "number", "minimum": -90, "maximum": 90},
                                                         lambda f: round(f.rng.uniform(-60, 70), 4))),
     **dict.fromkeys(("longitude", "lon"), lambda r: Node({"type": "number", "minimum": -180, "maximum": 180},
                                                          lambda f: round(f.rng.uniform(-170, 170), 4))),
-    **dict.fromkeys(("confidence", "probability", "discount"), real(0, 1)),
-    **dict.fromkeys(("quantity", "count", "stock", "seats", "guests", "servings", "pages"), whole(1, 50)),
-    **dict.fromkeys(("minutes", "duration", "duration_minutes"), whole(5, 180)),
-    **dict.fromkeys(("timeout", "retries", "limit", "workers", "port"), whole(1, 9000)),
-    "year": whole(1950, 2025),
-    "sku": code, "code": code, "reference": code, "serial": code, "order_number": code, "version": code,
+    **dict.fromkeys(("confidence", "probability", "discount"), make_number(0, 1)),
+    **dict.fromkeys(("quantity", "count", "stock", "seats", "guests", "servings", "pages"), make_integer(1, 50)),
+    **dict.fromkeys(("minutes", "duration", "duration_minutes"), make_integer(5, 180)),
+    **dict.fromkeys(("timeout", "retries", "limit", "workers", "port"), make_integer(1, 9000)),
+    "year": make_integer(1950, 2025),
+    **dict.fromkeys(("sku", "code", "reference", "serial", "order_number", "version"), make_code),
     **dict.fromkeys(("active", "enabled", "in_stock", "available", "is_member", "verified", "online", "debug",
-                     "paid", "public", "subscribed", "refundable", "urgent"), flag),
+                     "paid", "public", "subscribed", "refundable", "urgent"), make_boolean),
 }  # fmt: skip
 
 
-def scalar(r: random.Random) -> Node:
-    """A value of no special meaning."""
-    word = text(lambda f: f.words(f.rng.choice((1, 1, 2))))
-    words = lambda q: one_of(q.sample(v.TAGS + v.THINGS + v.COLORS, 5), open_share=0)(q)  # noqa: E731
-    makers: tuple[Maker, ...] = (word, word, whole(0, 100), whole(0, 1000), real(0, 100), flag, words, words, code)
+def make_scalar(r: random.Random) -> Node:
+    """Make a value without a special meaning."""
+    word = make_text(lambda f: f.words(f.rng.choice((1, 1, 2))))
+    words = lambda q: make_enum(q.sample(v.TAGS + v.THINGS + v.COLORS, 5), open_share=0)(q)  # noqa: E731
+    makers: tuple[Maker, ...] = (
+        word,
+        word,
+        make_integer(0, 100),
+        make_integer(0, 1000),
+        make_number(0, 100),
+        make_boolean,
+        words,
+        words,
+        make_code,
+    )
     if r.random() < 0.02:
-        return pair(r)
-    return r.choice((*makers, constant, fmt("date", lambda f: f.day.isoformat()), text(F.sentence)))(r)
+        return make_tuple(r)
+    return r.choice((*makers, make_constant, make_format("date", lambda f: f.day.isoformat()), make_text(F.sentence)))(
+        r
+    )
 
 
-def nonsense(r: random.Random) -> str:
-    """A word that no tokenizer has as a whole."""
+def draw_nonsense_word(r: random.Random) -> str:
+    """Draw a word that is not a single token."""
     syllables = [r.choice("bcdfghjklmnprstvwz") + r.choice("aeiou") for _ in range(r.randint(1, 3))]
     return "".join(syllables) + r.choice("nrstx")
 
 
-def invented(r: random.Random, facts: Facts) -> tuple[str, Node]:
-    """A property whose name is one to three random words, sometimes ending in a known name that says what it holds."""
-    words = [nonsense(r) if r.random() < 0.15 else facts.pick(facts.pools.words) for _ in range(r.choice((1, 2, 2, 3)))]
+def invent_property(r: random.Random, facts: Facts) -> tuple[str, Node]:
+    """Return a property named by one to three random words, the last of which may be a known name that
+    sets its type.
+    """
+    words = [
+        draw_nonsense_word(r) if r.random() < 0.15 else facts.pick(facts.pools.words)
+        for _ in range(r.choice((1, 2, 2, 3)))
+    ]
     if r.random() < 0.3:
         known = r.choice(list(FIELDS))
         return "_".join((*words[:1], known)), FIELDS[known](r)
-    node = scalar(r)
+    node = make_scalar(r)
     if r.random() < 0.15:
-        node = several(lambda _: node)(r)
+        node = make_array(lambda _: node)(r)
     return "_".join(words), node

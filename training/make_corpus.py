@@ -1,10 +1,10 @@
-"""Writes the corpus of the demo model: prompts and answers, one JSON object a line, from a seed.
+"""Write the corpus of the demo model from a seed: prompts and answers, one JSON object per line.
 
     python make_corpus.py --seed 1 --documents 200000 --out corpus.jsonl
 
-A document is `{"prompt": ..., "answer": ...}`; the prompt is made by `constrain.demo.compose_prompt`, the very function
-that `constrain.generate("demo", ...)` uses. The mix (`KINDS`): JSON for a schema that is shown, texts of a regular
-expression, one of several choices, plain prose, JSON without a schema.
+A document is `{"prompt": ..., "answer": ...}`; prompts are made by `constrain.demo.compose_prompt`, as in
+`constrain.generate("demo", ...)`. The mix (`KINDS`): JSON for a schema in the prompt, texts of a regular expression,
+one of several choices, prose, JSON without a schema.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import values as v
 from exercises import draw_exercise
-from families import dress, family
-from fields import pattern
-from tool_requests import call, extraction
+from families import draw_family, vary_schema
+from fields import draw_pattern
+from tool_requests import make_call, make_extraction
 from values import Facts, Pools
 
 from bench.embedded_model.words import list_held_out_words
@@ -61,8 +61,8 @@ TELL = ("Write a {t} with {d}.|Describe a {t} with {d}.|{d}. Write the {t} as JS
         "Make a {t} ({d}).|Read this and fill in the {t}. {d}.").split("|")  # fmt: skip
 
 
-def told(r: random.Random, value: Any) -> str:
-    """Some of a record's plain values in words, for instructions that say what to write."""
+def describe_values(r: random.Random, value: Any) -> str:
+    """Return some of the plain values of a record in words, for the instruction."""
     if not isinstance(value, dict):
         return ""
     inner = next((x for x in value.values() if isinstance(x, dict)), None) if "arguments" in value else value
@@ -72,8 +72,8 @@ def told(r: random.Random, value: Any) -> str:
     return ", ".join(f"{plain[i][0].replace('_', ' ')}{join}{str(plain[i][1]).rstrip('.')}" for i in some)
 
 
-def written(r: random.Random, value: Any) -> tuple[str, str]:
-    """The value as JSON text, and words that ask for that spelling (often none)."""
+def write_json(r: random.Random, value: Any) -> tuple[str, str]:
+    """Return a value as JSON text, and words that request its spelling (often none)."""
     roll = r.random()
     if roll < 0.86:
         return json.dumps(value, ensure_ascii=False), r.choice(("",) * 12 + (" On one line.",))
@@ -82,35 +82,35 @@ def written(r: random.Random, value: Any) -> tuple[str, str]:
     return json.dumps(value, ensure_ascii=False, indent=2), r.choice((" Pretty-print it.", " Indent the JSON."))
 
 
-def schema_document(r: random.Random, facts: Facts) -> Document:
-    title, node = family(r, facts)
+def make_schema_document(r: random.Random, facts: Facts) -> Document:
+    title, node = draw_family(r, facts)
     value = node.draw(facts)
-    facts_told = told(r, value) if r.random() < 0.3 else ""
+    facts_told = describe_values(r, value) if r.random() < 0.3 else ""
     ask = r.choice(TELL).format(t=title, d=facts_told) if facts_told else r.choice(ASK).format(t=title)
-    text, wish = written(r, value)
+    text, wish = write_json(r, value)
     ask = "" if r.random() < 0.06 and not facts_told and not wish else ask + wish
-    return compose_prompt(article(ask), dress(r, node.schema, title)), text
+    return compose_prompt(fix_articles(ask), vary_schema(r, node.schema, title)), text
 
 
-def request_document(r: random.Random, facts: Facts) -> Document:
-    request, schema, value = (call if r.random() < 0.6 else extraction)(r, facts)
-    text, wish = written(r, value)
-    return compose_prompt(request + wish, dress(r, schema, "call")), text
+def make_request_document(r: random.Random, facts: Facts) -> Document:
+    request, schema, value = (make_call if r.random() < 0.6 else make_extraction)(r, facts)
+    text, wish = write_json(r, value)
+    return compose_prompt(request + wish, vary_schema(r, schema, "call")), text
 
 
-def article(text: str) -> str:
+def fix_articles(text: str) -> str:
     return re.sub(r"\b([Aa]) (?=[aeio])", r"\1n ", text)
 
 
-def regex_document(r: random.Random, facts: Facts) -> Document:
-    source, draw = r.choice(KNOWN_PATTERNS) if r.random() < 0.5 else pattern(r)
+def make_regex_document(r: random.Random, facts: Facts) -> Document:
+    source, draw = r.choice(KNOWN_PATTERNS) if r.random() < 0.5 else draw_pattern(r)
     ask = r.choice(("Write a text of this form.", "Give an example.", "Answer in this format.", "Make one up.", "", ""))
     ask = r.choice(("When is the meeting?", "Pick a date.")) if r"{4}-" in source and r.random() < 0.5 else ask
     return compose_prompt(ask, regex=source), draw(facts)
 
 
-def choice_document(r: random.Random, facts: Facts) -> Document:
-    """Questions that can be answered from what is said, and free picks."""
+def make_choice_document(r: random.Random, facts: Facts) -> Document:
+    """Make a question with choices that the prompt answers, or a free choice."""
     roll = r.random()
     if roll < 0.35:
         small, large = sorted(r.sample(range(2, 99), 2))
@@ -126,7 +126,7 @@ def choice_document(r: random.Random, facts: Facts) -> Document:
     return compose_prompt(r.choice(("Pick one.", "Choose one of these.", "Which one?", "")), choices=options), pick
 
 
-def prose_document(r: random.Random, facts: Facts) -> Document:
+def make_prose_document(r: random.Random, facts: Facts) -> Document:
     kind = r.randrange(4)
     if kind == 0:
         return compose_prompt(r.choice(("Write a sentence.", "Tell me something.", "Say something."))), facts.sentence()
@@ -141,35 +141,48 @@ def prose_document(r: random.Random, facts: Facts) -> Document:
     return compose_prompt(r.choice(("How do I make {}?", "Write the steps for {}.")).format(facts.dish)), steps
 
 
-def bare_document(r: random.Random, facts: Facts) -> Document:
-    """JSON with nothing shown, with and without any prompt: what a model does when only a grammar guides it."""
-    title, node = family(r, facts)
+def make_bare_document(r: random.Random, facts: Facts) -> Document:
+    """Make JSON without a schema in the prompt, as a model writes it if only a mask constrains it."""
+    title, node = draw_family(r, facts)
     ask = "" if r.random() < 0.5 else r.choice(ASK).format(t=title)
-    return compose_prompt(article(ask)), json.dumps(node.draw(facts), ensure_ascii=False)
+    return compose_prompt(fix_articles(ask)), json.dumps(node.draw(facts), ensure_ascii=False)
 
 
-def exercise_document(r: random.Random, facts: Facts) -> Document:
+def make_exercise_document(r: random.Random, facts: Facts) -> Document:
     text, form, answer = draw_exercise(r, facts)
     return compose_prompt(text, **form), answer
 
 
-KINDS = ((schema_document, 72), (request_document, 12), (regex_document, 5), (choice_document, 4), (prose_document, 4),
-         (bare_document, 3))  # fmt: skip
-EXERCISE_KINDS = ((exercise_document, 65), (schema_document, 20), (request_document, 5), (regex_document, 3),
-                  (choice_document, 2), (prose_document, 3), (bare_document, 2))  # fmt: skip
+KINDS = (
+    (make_schema_document, 72),
+    (make_request_document, 12),
+    (make_regex_document, 5),
+    (make_choice_document, 4),
+    (make_prose_document, 4),
+    (make_bare_document, 3),
+)
+EXERCISE_KINDS = (
+    (make_exercise_document, 65),
+    (make_schema_document, 20),
+    (make_request_document, 5),
+    (make_regex_document, 3),
+    (make_choice_document, 2),
+    (make_prose_document, 3),
+    (make_bare_document, 2),
+)
 MIXES = {"records": KINDS, "exercises": EXERCISE_KINDS}
 HELD_OUT = re.compile(rf"\b({'|'.join(list_held_out_words())})\b", re.IGNORECASE)
-"""What the questions of `python -m bench embedded_model` are made of; no document of the second mix has any of it."""
+"""Words of the questions of `python -m bench embedded_model`, which no document of the second mix contains."""
 
 
-def documents(seed: int, count: int, longest: int, mix: str = "records") -> Any:
-    """`count` documents of at most `longest` characters, the same for the same seed."""
+def draw_documents(seed: int, count: int, longest: int, mix: str = "records") -> Any:
+    """Yield `count` documents of at most `longest` characters, the same for the same seed."""
     r, pools = random.Random(seed), Pools(2025)
     makers, weights = zip(*MIXES[mix], strict=True)
     made = 0
     while made < count:
         text, answer = r.choices(makers, weights)[0](r, Facts(r, pools))
-        # Long schemas are many tokens for little answer: keep them all when short, thin them out when long.
+        # Long schemas have many tokens and short answers, so long documents are left out with a probability.
         if len(text) + len(answer) > longest * (0.25 + 0.75 * r.random() ** 2):
             continue
         if mix != "records" and (HELD_OUT.search(text) or HELD_OUT.search(answer)):
@@ -183,12 +196,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--documents", type=int, default=500_000)
     parser.add_argument("--mix", choices=list(MIXES), default="records", help="exercises: the second run")
-    parser.add_argument("--longest", type=int, default=3600, help="most characters of a document")
+    parser.add_argument("--longest", type=int, default=3600, help="maximum number of characters of a document")
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     start = time.time()
     with args.out.open("w", encoding="utf-8") as file:
-        for index, document in enumerate(documents(args.seed, args.documents, args.longest, args.mix)):
+        for index, document in enumerate(draw_documents(args.seed, args.documents, args.longest, args.mix)):
             file.write(json.dumps(document, ensure_ascii=False) + "\n")
             if index % 20_000 == 0:
                 print(f"{index} documents, {time.time() - start:.0f} s", flush=True)

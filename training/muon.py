@@ -8,7 +8,7 @@ __all__ = ["Muon"]
 
 
 class Muon:
-    """Momentum, orthogonalised by Newton-Schulz (Jordan et al. 2024, "Muon"), all matrices of one shape at once."""
+    """Momentum that is orthogonalised by Newton-Schulz iteration, for all matrices of one shape at once."""
 
     def __init__(self, matrices: list[torch.nn.Parameter], momentum: float = 0.95, weight_decay: float = 0.1) -> None:
         self.groups: dict[tuple[int, ...], list[torch.nn.Parameter]] = {}
@@ -22,14 +22,16 @@ class Muon:
         for shape, group in self.groups.items():
             grads = torch.stack([matrix.grad for matrix in group])  # type: ignore[misc]
             moving = self.state[shape].lerp_(grads, 1 - self.momentum)
-            update = orthogonal(grads.lerp(moving, self.momentum)) * max(1, shape[0] / shape[1]) ** 0.5
+            update = orthogonalise(grads.lerp(moving, self.momentum)) * max(1, shape[0] / shape[1]) ** 0.5
             for matrix, change in zip(group, update, strict=True):
                 matrix.mul_(1 - rate * self.weight_decay).sub_(change, alpha=rate)
                 matrix.grad = None
 
 
-def orthogonal(matrices: torch.Tensor) -> torch.Tensor:
-    """Roughly the nearest orthogonal matrices, by five steps of a quintic Newton-Schulz iteration in bfloat16."""
+def orthogonalise(matrices: torch.Tensor) -> torch.Tensor:
+    """Return approximately the nearest orthogonal matrices: five steps of a quintic Newton-Schulz
+    iteration in bfloat16.
+    """
     x = matrices.bfloat16()
     tall = x.size(-2) > x.size(-1)
     x = x.mT if tall else x

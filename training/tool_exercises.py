@@ -1,4 +1,4 @@
-"""Exercises in calling one of several tools, whose names and arguments are drawn anew each time."""
+"""Exercises in calling one of several tools with random names and arguments."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import random
 from typing import Any
 
 import wordings as w
-from drawn_values import draw_value, key_names, kind_of
+from drawn_values import choose_key_names, draw_value, infer_schema
 from values import Facts
 
-__all__ = ["tool_calls"]
+__all__ = ["make_tool_call"]
 
 Json = Any
 Exercise = tuple[str, dict[str, Any], Json]
@@ -29,8 +29,8 @@ REQUESTS = (
 )  # fmt: skip
 
 
-def tool_calls(r: random.Random, f: Facts) -> Exercise:
-    """One tool, or two or three of which the words of the request name one."""
+def make_tool_call(r: random.Random, f: Facts) -> Exercise:
+    """Make a request that names one of up to three tools, answered by its call."""
     count = r.choice((1, 2, 2, 3))
     verbs, nouns = r.sample(w.TOOL_VERBS, count), r.sample(w.TOOL_NOUNS, count)
     tools: list[tuple[str, str, str, list[str]]] = []
@@ -45,14 +45,14 @@ def tool_calls(r: random.Random, f: Facts) -> Exercise:
     text = r.choice(REQUESTS).format(
         v=verb, V=verb.capitalize(), n=noun, d=r.choice((", ", " ", " and ")).join(details)
     )
-    spelled = key_names(r, [*{k: 0 for tool in tools for k in (keys if tool[0] == name else tool[3])}])
+    spelled = choose_key_names(r, [*{k: 0 for tool in tools for k in (keys if tool[0] == name else tool[3])}])
     tag = r.choice(("name", "name", "tool", "function"))
     inside = r.choice(("arguments", "arguments", "args", "parameters"))
     cases = []
     closed = {"additionalProperties": False} if r.random() < 0.7 else {}
     for tool in tools:
         wanted = keys if tool[0] == name else tool[3]
-        properties = {spelled[key]: argument_kind(r, f, key, said) for key in wanted}
+        properties = {spelled[key]: build_argument_schema(r, f, key, said) for key in wanted}
         inner = {**closed, "type": "object", "properties": properties, "required": list(properties)}
         if r.random() < 0.5:
             inner = {"type": "object", "properties": properties, "required": list(properties), **closed}
@@ -64,12 +64,12 @@ def tool_calls(r: random.Random, f: Facts) -> Exercise:
     return text, {"schema": {r.choice(("anyOf", "anyOf", "oneOf")): cases}}, answer
 
 
-def argument_kind(r: random.Random, f: Facts, key: str, said: dict[str, Json]) -> Json:
-    """The schema of an argument, for the value that the request says, or for one that it might say."""
-    return kind_of(r, said[key] if key in said else draw_value(r, f, key), key)
+def build_argument_schema(r: random.Random, f: Facts, key: str, said: dict[str, Json]) -> Json:
+    """Return the schema of an argument, for its value in the request or for a random one."""
+    return infer_schema(r, said[key] if key in said else draw_value(r, f, key), key)
 
 
 def describe_detail(r: random.Random, key: str, value: Json) -> str:
-    """One argument within a request."""
+    """Return the words of a request for one argument."""
     forms = DETAILS.get(key, "with {k} {v}|{k} {v}|where the {k} is {v}") + "|{k} {v}"
     return r.choice(forms.split("|")).format(k=key.replace("_", " "), v=value)

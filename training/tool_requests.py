@@ -1,6 +1,6 @@
-"""Requests in plain words and the call, or the record, that answers them: what is said must be found in the answer.
+"""Requests in words, answered by a tool call or a record with the values of the request.
 
-A tool is shown alone or among others (`anyOf` with a constant name each); the right one follows from the request.
+A tool is shown alone or among others (`anyOf` with a constant name each); the request determines which one to call.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import values as v
-from families import camel
+from families import to_camel_case
 from values import Facts
 
-__all__ = ["call", "extraction"]
+__all__ = ["make_call", "make_extraction"]
 
 Json = Any
 STRING, INTEGER, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
@@ -23,7 +23,9 @@ DATE, EMAIL = {"type": "string", "format": "date"}, {"type": "string", "format":
 
 @dataclass(frozen=True)
 class Tool:
-    """name, the schema of each argument, ways to ask (with the arguments in braces), and how to draw arguments."""
+    """A tool: its name, the schema of each argument, wordings of requests (arguments in braces), and a function that
+    draws arguments.
+    """
 
     name: str
     arguments: dict[str, Json]
@@ -95,14 +97,14 @@ TOLD = (
 )
 
 
-def tool_schema(r: random.Random, tool: Tool, keys: tuple[str, str]) -> Json:
+def build_tool_schema(r: random.Random, tool: Tool, keys: tuple[str, str]) -> Json:
     inner = {"type": "object", "properties": tool.arguments, "required": list(tool.arguments)}
     const = {"const": tool.name} if r.random() < 0.7 else {"type": "string", "enum": [tool.name]}
     return {"type": "object", "properties": {keys[0]: const, keys[1]: inner}, "required": list(keys)}
 
 
-def call(r: random.Random, facts: Facts) -> tuple[str, Json, Json]:
-    """(request, schema, answer) of a tool call; the schema of its arguments alone, of one tool, or of several."""
+def make_call(r: random.Random, facts: Facts) -> tuple[str, Json, Json]:
+    """Return (request, schema, answer) of a tool call. The schema is of its arguments, of one tool, or of several."""
     tool = r.choice(TOOLS)
     drawn = tool.draw(facts)
     request = r.choice(tool.asks).format(**drawn)
@@ -113,14 +115,14 @@ def call(r: random.Random, facts: Facts) -> tuple[str, Json, Json]:
         return request, {"type": "object", "properties": tool.arguments, "required": list(tool.arguments)}, arguments
     answer = {keys[0]: tool.name, keys[1]: arguments}
     if roll < 0.6:
-        return request, tool_schema(r, tool, keys), answer
+        return request, build_tool_schema(r, tool, keys), answer
     several = r.sample([t for t in TOOLS if t is not tool], r.randint(1, 2)) + [tool]
     r.shuffle(several)
-    return request, {r.choice(("anyOf", "oneOf")): [tool_schema(r, t, keys) for t in several]}, answer
+    return request, {r.choice(("anyOf", "oneOf")): [build_tool_schema(r, t, keys) for t in several]}, answer
 
 
-def extraction(r: random.Random, facts: Facts) -> tuple[str, Json, Json]:
-    """(text, schema, answer): the record of what a sentence says."""
+def make_extraction(r: random.Random, facts: Facts) -> tuple[str, Json, Json]:
+    """Return (text, schema, answer): a sentence, answered by a record of its values."""
     text, names = r.choice(TOLD)
     said: dict[str, Json] = {
         "name": facts.name, "age": facts.age, "job": facts.pick(facts.pools.job).lower(), "city": facts.city,
@@ -135,7 +137,7 @@ def extraction(r: random.Random, facts: Facts) -> tuple[str, Json, Json]:
     if r.random() < 0.4:
         r.shuffle(wanted)
     wanted = wanted[: r.randint(1, len(wanted))]
-    case = camel if r.random() < 0.3 else str
+    case = to_camel_case if r.random() < 0.3 else str
     ask = r.choice(("{}", "{}", "Extract the data: {}", "{} Write that as JSON.", "Read: {}"))
     properties = {case(name): kinds.get(name, STRING) for name in wanted}
     schema: Json = {"type": "object", "properties": properties, "required": list(properties)}

@@ -1,11 +1,11 @@
-"""Trains the demo model: a small Llama, in plain PyTorch on the CPU, and exports it for transformers.
+"""Train the demo model, a small Llama, in plain PyTorch on the CPU, and export it for transformers.
 
     python train.py --corpus corpus.jsonl --tokenizer ../constrain/demo --steps 6000 --decay 1500 --out run
     python train.py --corpus corpus.jsonl --tokenizer ../constrain/demo --out run --export ../constrain/demo
 
 Batches are documents of similar length, padded to the next of `LENGTHS`; the loss is on answers (and lightly on a tenth
-of the prompt). Muon for the matrices, AdamW for the rest; the rate rises, stays, and falls linearly to zero in the last
-`--decay` steps, so that a run may be cut at any time by resuming its last checkpoint with a nearer `--steps`.
+of the prompt). Muon for the matrices, AdamW for the rest; the rate rises, is constant, and falls linearly to zero in
+the last `--decay` steps, so that a run can be shortened by resuming its last checkpoint with a smaller `--steps`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 LENGTHS = (64, 128, 224, 448)
 FINE_LENGTHS = (32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448)
-"""Of batches that are not compiled for a length each: less padding."""
+"""Lengths of batches if the model is not compiled for each length: less padding."""
 PAD, BEGIN, END = 0, 1, 2
 PROMPT_SHARE, PROMPT_WEIGHT = 0.25, 0.3
 
 
-def config(vocabulary: int) -> LlamaConfig:
-    """3.71 million parameters, 7.4 MB in bfloat16."""
+def build_config(vocabulary: int) -> LlamaConfig:
+    """Return the configuration of the model: 3.71 million parameters, 7.4 MB in bfloat16."""
     return LlamaConfig(
         vocab_size=vocabulary,
         hidden_size=256,
@@ -54,17 +54,19 @@ def config(vocabulary: int) -> LlamaConfig:
 
 
 class Documents:
-    """The corpus as tokens. flat: uint16[N]; start: int64[D + 1]; prompt: int32[D] tokens that are not answer."""
+    """The corpus as tokens. flat: uint16[N]. start: int64[D + 1], offsets of documents. prompt:
+    int32[D], their length.
+    """
 
     def __init__(self, corpus: Path, tokenizer: Path) -> None:
         cache = corpus.with_suffix(".npz")
         if not cache.exists() or cache.stat().st_mtime < corpus.stat().st_mtime:
-            encode(corpus, Tokenizer.from_file(str(tokenizer / "tokenizer.json")), cache)
+            encode_corpus(corpus, Tokenizer.from_file(str(tokenizer / "tokenizer.json")), cache)
         with np.load(cache) as arrays:
             self.flat, self.start, self.prompt = arrays["flat"], arrays["start"], arrays["prompt"]
 
     def batches(self, tokens: int, seed: int, steps: tuple[int, ...] = LENGTHS) -> list[tuple[int, np.ndarray]]:
-        """An epoch: (padded length, indices of documents), in random order; each has about `tokens` tokens."""
+        """Return an epoch: batches (padded length, indices of documents) of about `tokens` tokens in random order."""
         rng = np.random.default_rng(seed)
         lengths = np.diff(self.start)
         found: list[tuple[int, np.ndarray]] = []
@@ -75,7 +77,7 @@ class Documents:
         return [found[i] for i in rng.permutation(len(found))]
 
     def batch(self, length: int, members: np.ndarray, rng: np.random.Generator) -> tuple[torch.Tensor, ...]:
-        """(inputs int64[B, T], targets int64[B, T], weights float32[B, T])."""
+        """Return (inputs int64[B, T], targets int64[B, T], weights float32[B, T])."""
         inputs = np.full((len(members), length), PAD, np.int64)
         weights = np.zeros((len(members), length), np.float32)
         for row, index in enumerate(members):
@@ -87,12 +89,12 @@ class Documents:
         return torch.from_numpy(inputs), torch.from_numpy(targets), torch.from_numpy(weights)
 
 
-class Copying:
-    """Made-up exercises that teach copying early, long before the corpus alone would.
+class CopyingTask:
+    """Synthetic exercises that teach copying early, long before the corpus alone would.
 
-    Half of the rows are random tokens, over and over; half are schemas of random keys whose values are truths and
-    digits, so that most of the answer is keys. `pieces`: the random tokens of a row are often all short ones, of which
-    names are made, or all words after a space.
+    Half of the rows are repeated random tokens; half are schemas of random keys whose values are booleans and digits,
+    so that the answer consists mostly of keys. `pieces`: the random tokens of a row are often all short ones, as in
+    names, or all words after a space.
     """
 
     def __init__(self, tokenizer: Tokenizer, pieces: bool = False) -> None:
@@ -141,7 +143,7 @@ class Copying:
         return [*head, *tail[:-1], *self.end], len(head)
 
 
-def encode(corpus: Path, tokenizer: Tokenizer, out: Path) -> None:
+def encode_corpus(corpus: Path, tokenizer: Tokenizer, out: Path) -> None:
     flat: list[np.ndarray] = []
     sizes: list[int] = []
     prompts: list[int] = []
@@ -161,18 +163,18 @@ def encode(corpus: Path, tokenizer: Tokenizer, out: Path) -> None:
 
 
 @torch.no_grad()
-def start(model: LlamaForCausalLM, seed: int) -> None:
-    """First weights. What a block adds starts at nothing, next to embeddings of unit size that it cannot drown.
+def set_first_weights(model: LlamaForCausalLM, seed: int) -> None:
+    """Set the initial weights. The output of each block is zero at first, the embeddings have unit norm.
 
     One pair of heads is set by hand to copy, as "induction heads" do (Olsson et al. 2022): a head of the first layer
-    writes which token came before; a head of the second looks for places whose token before is the present token, and
-    proposes what came after. Training finds this by itself only after many millions of tokens, more than a CPU affords.
+    writes the previous token; a head of the second attends to positions whose previous token is the current one, and
+    predicts what follows there. Training learns this only after many millions of tokens, too many for a CPU.
     """
     g = torch.Generator().manual_seed(seed)
     embedding = model.model.embed_tokens.weight
     width, size = embedding.shape[1], 64
     embedding.normal_(generator=g)
-    embedding[:, -1] = 4.0  # the same in every token, so that queries may ask for a distance alone
+    embedding[:, -1] = 4.0  # equal for all tokens, so that queries can depend on the distance only
     model.model.norm.weight.fill_(1 / 16)
     for layer in model.model.layers:
         layer.self_attn.o_proj.weight.zero_()
@@ -182,7 +184,7 @@ def start(model: LlamaForCausalLM, seed: int) -> None:
     read[:, :-1], write[:-1] = basis[:, :size].T, basis[:, size:]
     constant = torch.zeros(width)
     constant[-1] = 1 / 4
-    # Rotary pairs of the sixteen fastest frequencies: their sum of cosines is greatest one place back.
+    # Rotary pairs of the sixteen fastest frequencies: their sum of cosines is greatest at the previous position.
     pairs, sharp = torch.arange(16), 10.0
     angle = 10_000.0 ** (-pairs / 32)
     first, second = model.model.layers[0].self_attn, model.model.layers[1].self_attn
@@ -194,7 +196,7 @@ def start(model: LlamaForCausalLM, seed: int) -> None:
     first.q_proj.weight[pairs] = sharp * constant
     first.v_proj.weight[:size] = read
     first.o_proj.weight[:, :size] = 2 * write
-    # The slowest frequencies hardly turn within a document: there, keys and queries compare contents.
+    # The slowest frequencies are nearly constant within a document: there, keys and queries compare contents.
     slow = [*range(20, 32), *range(52, 64)]
     some = torch.linalg.qr(torch.randn(size, len(slow), generator=g))[0].T
     second.k_proj.weight[slow] = 1.4 * some @ write.T
@@ -204,11 +206,11 @@ def start(model: LlamaForCausalLM, seed: int) -> None:
 
 
 @torch.no_grad()
-def bring_together(model: LlamaForCausalLM, tokenizer: Tokenizer, cosine: float = 0.5) -> None:
-    """Turn the embeddings of a word with and without the space before it towards each other.
+def align_embeddings(model: LlamaForCausalLM, tokenizer: Tokenizer, cosine: float = 0.5) -> None:
+    """Rotate the embeddings of a word with and without a leading space towards each other.
 
-    A value stands after a space in a sentence and after a quotation mark in JSON. The first run left the two tokens
-    of a word unrelated (their cosine is 0.03), so that copying had to be learnt word by word.
+    A value follows a space in a sentence and a quotation mark in JSON. After the first run the two tokens of a word
+    were unrelated (their cosine was 0.03), so that copying had to be learned word by word.
     """
     ids = tokenizer.get_vocab()
     pairs = [(ids[word[1:]], at) for word, at in ids.items() if word[0] == "Ġ" and word[1:] in ids]
@@ -219,8 +221,10 @@ def bring_together(model: LlamaForCausalLM, tokenizer: Tokenizer, cosine: float 
     embedding[spaced] = math.cos(angle) * other + math.sin(angle) * one
 
 
-def loss_of(body: torch.nn.Module, head: torch.Tensor, batch: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, float]:
-    """(sum of weighted losses over their weight, weight); logits are made only where there is a weight."""
+def compute_loss(
+    body: torch.nn.Module, head: torch.Tensor, batch: tuple[torch.Tensor, ...]
+) -> tuple[torch.Tensor, float]:
+    """Return (weighted mean loss, sum of weights); logits are computed only where the weight is not 0."""
     inputs, targets, weights = batch
     with torch.autocast("cpu", torch.bfloat16):
         hidden = body(input_ids=inputs, use_cache=False).last_hidden_state
@@ -232,18 +236,18 @@ def loss_of(body: torch.nn.Module, head: torch.Tensor, batch: tuple[torch.Tensor
 
 
 @torch.no_grad()
-def held_out(body: torch.nn.Module, head: torch.Tensor, documents: Documents, most: int) -> float:
-    """Mean loss of answer tokens, in nats."""
+def measure_held_out_loss(body: torch.nn.Module, head: torch.Tensor, documents: Documents, most: int) -> float:
+    """Return the mean loss of answer tokens in nats."""
     total = weight = 0.0
     for length, members in documents.batches(8192, 0)[:most]:
         inputs, targets, weights = documents.batch(length, members, np.random.default_rng(0))
-        loss, size = loss_of(body, head, (inputs, targets, weights.floor()))
+        loss, size = compute_loss(body, head, (inputs, targets, weights.floor()))
         total, weight = total + float(loss) * size, weight + size
     return total / weight
 
 
-def export(model: LlamaForCausalLM, folder: Path) -> None:
-    """model.safetensors in bfloat16 with the tied head left out, config.json, generation_config.json."""
+def export_model(model: LlamaForCausalLM, folder: Path) -> None:
+    """Write model.safetensors in bfloat16 without the tied head, config.json, and generation_config.json."""
     folder.mkdir(parents=True, exist_ok=True)
     state = {k: v.bfloat16().contiguous() for k, v in model.state_dict().items() if k != "lm_head.weight"}
     save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
@@ -256,10 +260,10 @@ def export(model: LlamaForCausalLM, folder: Path) -> None:
     (folder / "generation_config.json").write_text(json.dumps(ends, indent=2) + "\n")
 
 
-def train(args: argparse.Namespace, model: LlamaForCausalLM) -> None:
+def train_model(args: argparse.Namespace, model: LlamaForCausalLM) -> None:
     documents = Documents(args.corpus, args.tokenizer)
     checks = [Documents(path, args.tokenizer) for path in args.held_out]
-    copying = Copying(Tokenizer.from_file(str(args.tokenizer / "tokenizer.json")), pieces=args.start is not None)
+    copying = CopyingTask(Tokenizer.from_file(str(args.tokenizer / "tokenizer.json")), pieces=args.start is not None)
     matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
     others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
     muon = Muon(matrices)
@@ -306,7 +310,7 @@ def train(args: argparse.Namespace, model: LlamaForCausalLM) -> None:
             batch = copying.batch(length, len(members), rng)
         else:
             batch = documents.batch(length, members, rng)
-        loss, _ = loss_of(body, head, batch)
+        loss, _ = compute_loss(body, head, batch)
         loss.backward()
         share = min(1.0, (step + 1) / args.warmup, max(0.0, (args.steps - step) / args.decay))
         torch.nn.utils.clip_grad_norm_(others, 1.0)
@@ -319,7 +323,7 @@ def train(args: argparse.Namespace, model: LlamaForCausalLM) -> None:
         (exercises if drill else recent).append(float(loss.detach()))
         if step % 20 == 0 or step == args.steps:
             due = step % args.every == 0 or step == args.steps or stop
-            checked = [f"{held_out(model.model, head, check, 4):.4f}" if due else "" for check in checks]
+            checked = [f"{measure_held_out_loss(model.model, head, check, 4):.4f}" if due else "" for check in checks]
             mean, passed = sum(recent) / len(recent), time.process_time() - began
             row = (step, tokens, f"{share:.4f}", f"{mean:.4f}", *checked, f"{passed:.0f}")
             writer.writerow(row)
@@ -327,11 +331,13 @@ def train(args: argparse.Namespace, model: LlamaForCausalLM) -> None:
             print(*row, f"{sum(exercises) / len(exercises):.4f}" if exercises else "", flush=True)
             recent, exercises = [], []
             if due:
-                save(saved, model, adam, muon, step, tokens)
-    save(saved, model, adam, muon, step, tokens)
+                save_checkpoint(saved, model, adam, muon, step, tokens)
+    save_checkpoint(saved, model, adam, muon, step, tokens)
 
 
-def save(path: Path, model: LlamaForCausalLM, adam: torch.optim.Optimizer, muon: Muon, step: int, tokens: int) -> None:
+def save_checkpoint(
+    path: Path, model: LlamaForCausalLM, adam: torch.optim.Optimizer, muon: Muon, step: int, tokens: int
+) -> None:
     state = {"model": model.state_dict(), "adam": adam.state_dict(), "muon": muon.state, "step": step, "tokens": tokens}
     torch.save(state, path.with_suffix(".tmp"))
     path.with_suffix(".tmp").replace(path)
@@ -343,8 +349,8 @@ def main() -> None:
     parser.add_argument("--held-out", type=Path, nargs="+", default=[Path("run/held_out.jsonl")])
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("run"))
-    parser.add_argument("--start", type=Path, help="a folder whose model.safetensors are the first weights")
-    parser.add_argument("--export", type=Path, help="write the last checkpoint there and train no further")
+    parser.add_argument("--start", type=Path, help="folder of the model.safetensors with the initial weights")
+    parser.add_argument("--export", type=Path, help="only write the last checkpoint to this folder")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, default=6000)
     parser.add_argument("--warmup", type=int, default=50)
@@ -363,20 +369,20 @@ def main() -> None:
     torch.manual_seed(args.seed)
     random.seed(args.seed)
     size = Tokenizer.from_file(str(args.tokenizer / "tokenizer.json")).get_vocab_size()
-    model = LlamaForCausalLM(config(size))
-    # On a CPU the backward pass of the flash kernel costs more than all the rest of the model; plain products do not.
+    model = LlamaForCausalLM(build_config(size))
+    # On a CPU the backward pass of the flash kernel takes longer than the rest of the model; eager attention does not.
     model.set_attn_implementation("eager")
     if args.start:
-        model.load_state_dict(load_file(args.start / "model.safetensors"), strict=False)  # the tied head is not in it
-        bring_together(model, Tokenizer.from_file(str(args.tokenizer / "tokenizer.json")))
+        model.load_state_dict(load_file(args.start / "model.safetensors"), strict=False)  # the tied head is missing
+        align_embeddings(model, Tokenizer.from_file(str(args.tokenizer / "tokenizer.json")))
     else:
-        start(model, args.seed)
+        set_first_weights(model, args.seed)
     print(f"{model.num_parameters():,} parameters; a uniform guess costs {math.log(size):.2f} nats", flush=True)
     if args.export:
         model.load_state_dict(torch.load(args.out / "checkpoint.pt")["model"])
-        export(model, args.export)
+        export_model(model, args.export)
     else:
-        train(args, model)
+        train_model(args, model)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Trains the demo model's byte-level BPE on the corpus and writes tokenizer.json (compact) and tokenizer_config.json.
+"""Train the byte-level BPE of the demo model on the corpus; write tokenizer.json (compact) and tokenizer_config.json.
 
     python train_tokenizer.py --corpus corpus.jsonl --out ../constrain/demo
 
-No normaliser; every byte is a token, so any text can be written. Pieces (`PIECES`) keep runs of JSON punctuation
-together with the one space that `json.dumps` writes (`": "`, `", "`, `"}, {"`), numbers in pairs of digits, a new line
+No normaliser; every byte is a token, so any text can be written. Pieces (`PIECES`) join runs of JSON punctuation
+with the one space that `json.dumps` writes (`": "`, `", "`, `"}, {"`), numbers in pairs of digits, a new line
 with its indent, and words with one leading space, so that a key is the same tokens in a schema and in an answer.
 """
 
@@ -29,7 +29,7 @@ PIECES = "|".join(
 )
 
 
-def build(size: int, corpus: Path, lines: int) -> Tokenizer:
+def train_tokenizer(size: int, corpus: Path, lines: int) -> Tokenizer:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -71,8 +71,8 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=40_000, help="documents to learn merges from")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    document = json.loads(build(args.size, args.corpus, args.lines).to_str())
-    # Merges as "a b" instead of ["a", "b"], and no indent: half the size. No piece has a space in it: they are bytes.
+    document = json.loads(train_tokenizer(args.size, args.corpus, args.lines).to_str())
+    # Merges as "a b" instead of ["a", "b"], without indent: half the size. Byte-level tokens contain no spaces.
     document["model"]["merges"] = [" ".join(pair) for pair in document["model"]["merges"]]
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     (args.out / "tokenizer.json").write_text(text + "\n", encoding="utf-8")

@@ -1,8 +1,8 @@
-"""What the demo model knows about the world: pools of names and words, and `Facts`, one subject's matching facts.
+"""Vocabulary of the training data: pools of names and words, and `Facts`, the consistent facts of one subject.
 
-Everything here is drawn from a `random.Random`; `Pools` is filled once from `faker` with its own seed. Facts of one
-subject agree with each other (the email address is made from the name, the age from the birth date), because a
-model that is shown records that agree learns to write records that agree.
+Everything is drawn from a `random.Random`; `Pools` is filled once by `faker` with a seed of its own. Facts of one
+subject are consistent (the email address is derived from the name, the age from the birth date), so that the model
+learns to write consistent records.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ LOCALES = (
 
 
 class Pools:
-    """Lists of names that `faker` makes, a fixed number of each, so that drawing one later costs nothing."""
+    """Lists of names from `faker`, a fixed number of each, as calling it for every document takes too long."""
 
     def __init__(self, seed: int, size: int = 1500) -> None:
         fake = Faker("en_US")
@@ -93,7 +93,7 @@ class Pools:
 
 
 class WorldPools:
-    """Names of people and places in many languages that are written in Latin letters."""
+    """Names of people and places in many languages with Latin script."""
 
     def __init__(self, seed: int, size: int = 250) -> None:
         self.first: list[str] = []
@@ -104,13 +104,13 @@ class WorldPools:
             fake.seed_instance(seed)
             self.first += sorted({fake.first_name() for _ in range(size)})
             self.last += sorted({fake.last_name() for _ in range(size)})
-            if locale != "it_IT":  # faker keeps its Italian cities in a set, whose order is another in each process
+            if locale != "it_IT":  # faker stores its Italian cities in a set, whose order differs between processes
                 self.city += sorted({fake.city() for _ in range(size)})
 
 
 @dataclass
 class Facts:
-    """One subject's facts; each is drawn when it is first asked for and stays the same after that."""
+    """The facts of one subject; each is drawn on first use and cached."""
 
     rng: random.Random
     pools: Pools
@@ -224,7 +224,7 @@ class Facts:
         return " ".join(self.pick(self.pools.words) for _ in range(count))
 
     def sentence(self) -> str:
-        """One plain sentence about this subject."""
+        """Return a sentence about this subject."""
         r = self.rng
         make = r.choice(
             (

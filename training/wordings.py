@@ -1,6 +1,6 @@
-"""Words and sentence parts of the exercises: what can be said of a subject, in how many ways, and how it is asked for.
+"""Words and phrases of the exercises: attributes of a subject, in several wordings, and requests.
 
-None of the words that `bench/embedded_model/words.py` holds out may stand here.
+None of the words in `bench/embedded_model/words.py` may be used here.
 """
 
 from __future__ import annotations

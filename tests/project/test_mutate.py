@@ -47,7 +47,7 @@ def test_each_operator_has_its_mutants() -> None:
     } <= pairs  # fmt: skip
     assert not any("value + 1" in one.old for one in found), "messages are no behaviour"
     for one in found:
-        changed = one.applied(SAMPLE)
+        changed = one.apply(SAMPLE)
         ast.parse(changed)
         assert changed.count("\n") == SAMPLE.count("\n")
         assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(SAMPLE)), one
@@ -57,7 +57,7 @@ def test_mutants_of_the_library_keep_its_lines() -> None:
     for file in list_files()[::9]:
         text = (ROOT / file).read_text("utf-8")
         for one in list_mutants(file, text)[::25]:
-            changed = one.applied(text)
+            changed = one.apply(text)
             assert changed != text and changed.count("\n") == text.count("\n"), one
 
 
@@ -74,7 +74,7 @@ def test_offsets_are_of_characters(tmp_path: Path) -> None:
     text = 'def f(x):\n    y = "é"\n    return x < 1\n'
     one = next(one for one in list_mutants("constrain/x.py", text) if one.operator == "comparison")
     assert isinstance(one, Mutant)
-    assert one.applied(text) == text.replace("x < 1", one.new)
+    assert one.apply(text) == text.replace("x < 1", one.new)
 
 
 RUNNABLE = f'''{IMPORT}
@@ -114,7 +114,7 @@ def test_a_schema_does_what_each_of_its_mutants_does(monkeypatch: pytest.MonkeyP
     try:
         for number, one in enumerate([None, *found]):
             switch.activate(number)
-            text = one.applied(RUNNABLE) if one else RUNNABLE
+            text = one.apply(RUNNABLE) if one else RUNNABLE
             for argument in arguments:
                 assert outcome(schema, argument) == outcome(text, argument), one
     finally:
