@@ -36,6 +36,7 @@ from constrain.sampling.core import masked_sampling
 from constrain.sampling.core.results import Draws
 from constrain.sampling.core.token_masses import Masses
 from constrain.sampling.particles import Awrs, Masked
+from tests.text_acceptance import accepts_tokens
 
 from .checkpoints import load_checkpoint
 from .corpus import ENDS, SIZE, Case, Llama3, choose_cases, load_cases
@@ -284,16 +285,6 @@ def prepare_cases(cases: list[Case], vocabulary: Vocabulary, llama: Llama3, opti
         if len(found) == options.schemas:
             break
     return found
-
-
-def accepts_tokens(constraint: Constraint, tokens: list[int]) -> bool:
-    """Return whether tokens spell a text of the constraint."""
-    matcher = constraint.matcher()
-    for token in tokens:
-        if not matcher.allows(token):
-            return False
-        matcher.advance(token)
-    return matcher.is_complete
 
 
 def print_costs(facts: dict[str, Any]) -> None:

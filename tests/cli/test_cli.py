@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import subprocess
@@ -16,10 +15,10 @@ pytest.importorskip("typer")
 jsonschema = pytest.importorskip("jsonschema")
 
 from constrain.base.options import Style  # noqa: E402
-from constrain.cli import app, cross_check  # noqa: E402
+from constrain.cli import cross_check  # noqa: E402
 from constrain.cli.common_arguments import SchemaOptions  # noqa: E402
 from constrain.validation.instance_validation import validate  # noqa: E402
-from tests.command_line_factory import Answer, Run  # noqa: E402
+from tests.command_line_factory import Run  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 PERSON = str(ROOT / "schemas" / "person.json")
@@ -28,21 +27,6 @@ UNSUPPORTED = '{"type": "array", "items": {"const": "\\ud800"}}'
 GOOD = '{"name": "Al", "age": 15, "email": "a@example.org"}'
 MODEL = ROOT / "constrain" / "demo" / "model.safetensors"
 has_model = pytest.mark.skipif(not MODEL.exists(), reason="the embedded model is not in this checkout")
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command line in this process; `stdin` is what it reads there."""
-
-    def running(*arguments: str, stdin: bytes = b"") -> Answer:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        capsys.readouterr()
-        code = app.run_command(arguments)
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err + out
-        return Answer(code, out, err)
-
-    return running
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,8 +12,7 @@ pytest.importorskip("typer")
 pytest.importorskip("transformers")
 
 import constrain
-from constrain.cli import app
-from tests.command_line_factory import Answer, Run
+from tests.command_line_factory import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = '{"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"], \
@@ -24,21 +21,6 @@ pytestmark = pytest.mark.skipif(
     not (ROOT / "constrain" / "demo" / "model.safetensors").exists(),
     reason="the embedded model is not in this checkout",
 )
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command line in this process; `stdin` is what it reads there."""
-
-    def running(*arguments: str, stdin: bytes = b"") -> Answer:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        capsys.readouterr()
-        code = app.run_command(arguments)
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err + out
-        return Answer(code, out, err)
-
-    return running
 
 
 def test_choose_prints_the_probabilities_that_the_function_returns(run: Run) -> None:

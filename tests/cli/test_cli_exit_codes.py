@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import shlex
 import subprocess
@@ -17,7 +16,7 @@ pytest.importorskip("transformers")
 
 from constrain.cli import app
 from constrain.cli.command_table import COMMANDS
-from tests.command_line_factory import Answer, Run
+from tests.command_line_factory import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 UNSATISFIABLE = '{"type": "integer", "minimum": 5, "maximum": 3}'
@@ -67,21 +66,6 @@ OPTION_COMMANDS: dict[str, Arguments] = {
     "view": ("json", "--lexer", "none"),
     "explain": ("--schema", "{}", "--escapes", "none"),
 }
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command line in this process."""
-
-    def running(*arguments: str, stdin: bytes = b"") -> Answer:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        capsys.readouterr()
-        code = app.run_command(arguments)
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err + out
-        return Answer(code, out, err)
-
-    return running
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,9 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("transformers")
 
-from constrain.cli import app
 from constrain.cli.compare_command import find_kind, read_style
 from tests.authoring.test_answers import HOSTILE, read_html
-from tests.command_line_factory import Answer, Run
+from tests.command_line_factory import Run
 
 SCHEMA = json.dumps(
     {
@@ -28,21 +25,6 @@ SCHEMA = json.dumps(
     }
 )
 GOOD = b'{"name": "Ada", "tags": [1, 2]}\n'
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command line in this process; `stdin` is what it reads there."""
-
-    def running(*arguments: str, stdin: bytes = b"") -> Answer:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        capsys.readouterr()
-        code = app.run_command(arguments)
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err + out
-        return Answer(code, out, err)
-
-    return running
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import io
 import json
 import signal
 import sys
@@ -22,13 +21,13 @@ pytest.importorskip("transformers")
 
 import constrain
 from constrain.base.errors import LimitError, SourceError
-from constrain.cli import app, display
+from constrain.cli import display
 from constrain.cli.answer_output import AnswerPrinter, is_json
 from constrain.cli.generate_command import show_tools
 from constrain.cli.prompt_options import parse_prompts
 from constrain.cli.type_expressions import GENERIC, PLAIN, parse_type
 from constrain.dialogue import read_tools
-from tests.command_line_factory import Answer, Run
+from tests.command_line_factory import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = '{"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"], \
@@ -40,21 +39,6 @@ has_model = pytest.mark.skipif(
     not (ROOT / "constrain" / "demo" / "model.safetensors").exists(),
     reason="the embedded model is not in this checkout",
 )
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command line in this process; `stdin` is what it reads there."""
-
-    def running(*arguments: str, stdin: bytes = b"") -> Answer:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        capsys.readouterr()
-        code = app.run_command(arguments)
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err + out
-        return Answer(code, out, err)
-
-    return running
 
 
 # ---- type expressions --------------------------------------------------------------------------------------------

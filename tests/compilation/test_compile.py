@@ -29,6 +29,7 @@ from constrain import (
     compile_grammar,
 )
 from constrain.grammar.nodes import Literal
+from tests.text_acceptance import accepts_text
 
 VOCABULARY = Vocabulary.bytes()
 
@@ -37,16 +38,6 @@ VOCABULARY = Vocabulary.bytes()
 class Point:
     x: int
     y: int
-
-
-def takes(constraint: Constraint, text: str) -> bool:
-    """Whether a text is in the language."""
-    matcher = constraint.matcher()
-    try:
-        matcher.advance_bytes(text.encode())
-    except TokenRefused:
-        return False
-    return matcher.is_complete
 
 
 @pytest.mark.parametrize(
@@ -64,8 +55,8 @@ def takes(constraint: Constraint, text: str) -> bool:
 )
 def test_each_source_has_its_front_end(source: dict[str, Any], inside: str, outside: str) -> None:
     constraint = compile(VOCABULARY, **source)
-    assert takes(constraint, inside)
-    assert not takes(constraint, outside)
+    assert accepts_text(constraint, inside)
+    assert not accepts_text(constraint, outside)
 
 
 @pytest.mark.parametrize("sources", [{}, {"regex": "a", "choices": ["a"]}])
@@ -116,7 +107,7 @@ def test_a_constraint_is_saved_and_loaded(source: dict[str, Any], tmp_path: Path
     assert again.limits == constraint.limits
     text = constraint.matcher().shortest_completion()
     assert text is not None
-    assert takes(again, text.decode())
+    assert accepts_text(again, text.decode())
 
 
 def test_what_was_not_saved_here_is_not_loaded(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from constrain import (
     SchemaError,
     SourceError,
     Style,
-    TokenRefused,
     ToolCall,
     UnsupportedError,
     Vocabulary,
@@ -24,6 +23,7 @@ from constrain import (
     tools,
 )
 from constrain.dialogue import ENVELOPES, Tool, read_tools
+from tests.text_acceptance import accepts_text
 
 BYTES = Vocabulary.bytes()
 PLACE: dict[str, Any] = {
@@ -54,13 +54,8 @@ REQUIRED = {
 }
 
 
-def takes(form: constrain.Form, text: str) -> bool:
-    matcher = form.compile(BYTES).matcher()
-    try:
-        matcher.advance_bytes(text.encode())
-    except TokenRefused:
-        return False
-    return matcher.is_complete
+def accepts(form: constrain.Form, text: str) -> bool:
+    return accepts_text(form.compile(BYTES), text)
 
 
 # ---- definitions
@@ -217,20 +212,20 @@ def test_what_an_envelope_takes_and_reads(envelope: str) -> None:
     wanted = [ToolCall("weather", {"city": "Oslo"}), ToolCall("now", {})][: 1 if envelope == "harmony" else 2]
     assert tool_calls(text, envelope) == wanted
     definitions = [WEATHER, NOW]
-    assert takes(tools(definitions, envelope, choice="required"), text)
-    assert takes(tools(definitions, envelope), text)
+    assert accepts(tools(definitions, envelope, choice="required"), text)
+    assert accepts(tools(definitions, envelope), text)
     if envelope != "harmony":
-        assert takes(tools(definitions, envelope), "Well. \u00e9 " + text)
-        assert not takes(tools(definitions, envelope, choice="required"), "Well. " + text)
-        assert not takes(tools(definitions, envelope, choice="required", most=1), text)
-        assert takes(tools(definitions, envelope), "No call.") and tool_calls("No call.", envelope) == []
+        assert accepts(tools(definitions, envelope), "Well. \u00e9 " + text)
+        assert not accepts(tools(definitions, envelope, choice="required"), "Well. " + text)
+        assert not accepts(tools(definitions, envelope, choice="required", most=1), text)
+        assert accepts(tools(definitions, envelope), "No call.") and tool_calls("No call.", envelope) == []
     else:
         final = "<|channel|>final<|message|>No call."
-        assert takes(tools(definitions, envelope), final) and tool_calls(final, envelope) == []
-        assert not takes(tools(definitions, envelope, choice="required"), final)
-    assert not takes(tools(definitions, envelope), text.replace("Oslo", ""))
-    assert not takes(tools(definitions, envelope, choice="now"), text)
-    assert not takes(tools([NOW], envelope, choice="required"), text)
+        assert accepts(tools(definitions, envelope), final) and tool_calls(final, envelope) == []
+        assert not accepts(tools(definitions, envelope, choice="required"), final)
+    assert not accepts(tools(definitions, envelope), text.replace("Oslo", ""))
+    assert not accepts(tools(definitions, envelope, choice="now"), text)
+    assert not accepts(tools([NOW], envelope, choice="required"), text)
     with pytest.raises(SourceError):
         tool_calls(text.replace('"Oslo"', "Oslo"), envelope)
 
@@ -335,13 +330,13 @@ def test_mistral_commons_reader_takes_our_tokens() -> None:
 def test_free_text_before_a_call_and_after() -> None:
     form = tools([NOW], "hermes", most=1)
     text = 'I look.\n<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>\nDone.'
-    assert takes(form, text) and not takes(form, text + "<tool_call>")
+    assert accepts(form, text) and not accepts(form, text + "<tool_call>")
     assert tool_calls(text) == [ToolCall("now", {})]
 
 
 def test_thoughts_before_calls() -> None:
     form = constrain.thinking(tools([NOW], choice="required"), thought="maybe")
-    assert takes(
+    assert accepts(
         form,
         "<think>now?</think>"
         + REQUIRED["hermes"].split("\n", 3)[0]
@@ -392,11 +387,11 @@ def test_values_of_python(schema: dict[str, Any], inside: list[str], outside: li
     tool = {"name": "f", "parameters": {"properties": {"x": schema}, "required": ["x"], "additionalProperties": False}}
     form = tools([tool], "pythonic", choice="required", most=1, style=Style(numbers="any"))
     for value in inside:
-        assert takes(form, f"[f(x={value})]"), value
+        assert accepts(form, f"[f(x={value})]"), value
         [call] = tool_calls(f"[f(x={value})]", "pythonic")
         jsonschema.validate(call.arguments["x"], schema)
     for value in outside:
-        assert not takes(form, f"[f(x={value})]"), value
+        assert not accepts(form, f"[f(x={value})]"), value
 
 
 def test_keyword_arguments_may_be_left_out() -> None:
@@ -407,9 +402,9 @@ def test_keyword_arguments_may_be_left_out() -> None:
         'city="O", at=[True]',
         'city="O", days=14, units=None, at=[], more={}',
     ):
-        assert takes(form, f"[weather({body})]"), body
+        assert accepts(form, f"[weather({body})]"), body
     for body in ("", "days=3", 'city="O",days=3', 'city="O", at=[], days=3', 'city="O", days=3, days=3', 'city="O", '):
-        assert not takes(form, f"[weather({body})]"), body
+        assert not accepts(form, f"[weather({body})]"), body
 
 
 @pytest.mark.parametrize(

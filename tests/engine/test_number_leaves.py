@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain.automata.numerals.number_automaton import NumberAutomaton
-from constrain.base.errors import LimitError, TokenRefused
+from constrain.base.errors import LimitError
 from constrain.base.options import Limits, Style
 from constrain.compilation.constraint_compiler import compile, compile_grammar
 from constrain.engine.constraint import Constraint
@@ -25,6 +25,7 @@ from constrain.vocabulary import mask_table
 from constrain.vocabulary.mask_table_cache import find_mask_table
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.number_oracle import NumberOracle, complete, exact_value, random_oracle
+from tests.text_acceptance import accepts_text
 
 DIGITS = [b"%d" % number for number in (*range(10), *range(10, 100), 100, 999)]
 PIECES = [*DIGITS, b".", b"-", b"e", b"E", b"+", b",", b"1,", b".5", b"e-", b"0.", b"[", b"]", b" "]
@@ -33,15 +34,6 @@ PORTS = {"type": "integer", "minimum": 1, "maximum": 65535}
 
 def tokens() -> Vocabulary:
     return Vocabulary.from_tokens([*PIECES, None], (len(PIECES),))
-
-
-def accepts(constraint: Constraint, text: str) -> bool:
-    matcher = constraint.matcher()
-    try:
-        matcher.advance_bytes(text.encode())
-    except TokenRefused:
-        return False
-    return matcher.is_complete
 
 
 @given(st.integers(0, 10**9))
@@ -119,7 +111,7 @@ def test_numbers_are_forgotten_when_the_table_is_full(monkeypatch: pytest.Monkey
     assert find_mask_table(vocabulary) is not table
     with pytest.raises(LimitError):
         constraint.matcher().advance_bytes(b"1" * 2_000)
-    assert accepts(constraint, "14")
+    assert accepts_text(constraint, "14")
 
 
 def test_states_are_charged_to_the_work_of_a_step() -> None:
@@ -144,7 +136,7 @@ def test_a_saved_constraint(tmp_path: Path) -> None:
         for text, wanted in (
             ("1e2", True), ("-3.25", True), ("-13e-1", False), ("10e299", True), ("0.125", True), ("0.5", False)
         ):  # fmt: skip
-            assert accepts(one, text) == wanted, text
+            assert accepts_text(one, text) == wanted, text
 
 
 def test_a_linked_program_with_numbers_is_restored() -> None:

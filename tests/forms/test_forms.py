@@ -14,7 +14,6 @@ from constrain import (
     Form,
     SourceError,
     Style,
-    TokenRefused,
     UnsatisfiableError,
     UnsupportedError,
     Vocabulary,
@@ -26,6 +25,7 @@ from constrain import (
     regex,
 )
 from constrain.forms import read_form
+from tests.text_acceptance import accepts_text
 
 VOCABULARY = Vocabulary.bytes()
 POINT = {
@@ -36,16 +36,6 @@ POINT = {
 }
 SUMS = gbnf('root ::= root "+" root | "(" root ")" | [0-9]+')
 FENCED = free_text(until="```json\n") + json_schema(POINT) + "\n```"
-
-
-def takes(constraint: Constraint, text: str) -> bool:
-    """Whether a text is in the language."""
-    matcher = constraint.matcher()
-    try:
-        matcher.advance_bytes(text.encode())
-    except TokenRefused:
-        return False
-    return matcher.is_complete
 
 
 @pytest.mark.parametrize(
@@ -85,9 +75,9 @@ def takes(constraint: Constraint, text: str) -> bool:
 def test_what_forms_mean(form: Form, inside: list[str], outside: list[str]) -> None:
     constraint = constrain.compile(VOCABULARY, form)
     for text in inside:
-        assert takes(constraint, text), text
+        assert accepts_text(constraint, text), text
     for text in outside:
-        assert not takes(constraint, text), text
+        assert not accepts_text(constraint, text), text
     again = read_form(json.loads(json.dumps(form.plain())))
     assert again == form
     assert hash(again) == hash(form)
@@ -96,8 +86,8 @@ def test_what_forms_mean(form: Form, inside: list[str], outside: list[str]) -> N
 def test_equal_rule_names_do_not_collide() -> None:
     form = gbnf("root ::= x\nx ::= [a] x | [b]") + gbnf("root ::= x x\nx ::= [c]")
     constraint = form.compile(VOCABULARY)
-    assert takes(constraint, "aabcc")
-    assert not takes(constraint, "abab")
+    assert accepts_text(constraint, "aabcc")
+    assert not accepts_text(constraint, "abab")
 
 
 def test_a_form_is_saved_with_its_constraint(tmp_path: Path) -> None:
@@ -105,12 +95,12 @@ def test_a_form_is_saved_with_its_constraint(tmp_path: Path) -> None:
     constraint.save(tmp_path / "it")
     again = Constraint.load(tmp_path / "it", VOCABULARY)
     assert again.source == constraint.source
-    assert takes(again, '```json\n{"x": 1}\n```')
+    assert accepts_text(again, '```json\n{"x": 1}\n```')
 
 
 def test_a_form_is_a_grammar() -> None:
     """As `generate` gives it on."""
-    assert takes(constrain.compile(VOCABULARY, grammar="x = " + regex("[0-9]{1,3}")), "x = 12")
+    assert accepts_text(constrain.compile(VOCABULARY, grammar="x = " + regex("[0-9]{1,3}")), "x = 12")
 
 
 @pytest.mark.parametrize(
@@ -185,8 +175,8 @@ NAME: /[a-z]+/
 def test_a_pattern_in_a_lark_grammar(lexer: Any) -> None:
     form = lark(CODE, lexer=lexer, grammars={"DOC": '"' + regex("[A-Z]([a-z ]|é)*[.]") + '"'})
     constraint = form.compile(VOCABULARY)
-    assert takes(constraint, 'def f( ): "A good é."')
-    assert not takes(constraint, 'def f(): "a"')
+    assert accepts_text(constraint, 'def f( ): "A good é."')
+    assert not accepts_text(constraint, 'def f(): "a"')
     again = read_form(json.loads(json.dumps(form.plain())))
     assert again == form
 
@@ -195,8 +185,8 @@ def test_json_in_a_lark_grammar() -> None:
     text = 'start: ("let" NAME "=" BODY ";")+\nNAME: /[a-z]+/\n%declare BODY\n%ignore /[ \\n]+/'
     form = lark(text, lexer="dynamic_complete", grammars={"BODY": json_schema(POINT) | SUMS})
     constraint = form.compile(VOCABULARY)
-    assert takes(constraint, 'let a = {"x": 1, "y": 2};\nlet b = (1+2)+3 ;')
-    assert not takes(constraint, 'let a = {"y": 2};')
+    assert accepts_text(constraint, 'let a = {"x": 1, "y": 2};\nlet b = (1+2)+3 ;')
+    assert not accepts_text(constraint, 'let a = {"y": 2};')
     with pytest.raises(UnsupportedError, match="rule names itself") as caught:
         lark(text, grammars={"BODY": SUMS}).grammar()
     assert "dynamic_complete" in caught.value.hint

@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from bench.jobs import SCHEMA, write_job
+from bench.jobs import SCHEMA, count_lines, write_job
 from constrain.cli import app
 from constrain.jobs import JobOptions, run_job
 
@@ -112,10 +112,6 @@ def options_like(output: Path) -> JobOptions:
     side = json.loads(Path(f"{output}.job").read_text("utf-8"))
     assert side["arguments"] == options.describe()["arguments"]
     return options
-
-
-def count_lines(path: Path) -> int:
-    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def test_the_command_reports_rows_and_has_exit_code_1_for_errors(

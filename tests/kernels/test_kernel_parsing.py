@@ -14,7 +14,6 @@ from hypothesis import given, settings, strategies as st
 from lark.indenter import Indenter
 
 from constrain import Vocabulary
-from constrain.base.errors import TokenRefused
 from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.engine.state_cache import StateCache
 from constrain.frontends.lark import Indentation, to_grammar
@@ -33,6 +32,7 @@ from constrain.kernels.parsing import (
 from constrain.lalr.lalr_tables import Lalr
 from constrain.lalr.parser_code import Parser
 from tests.kernel_context_factory import Context
+from tests.text_acceptance import accepts_text
 
 BYTES = Vocabulary.from_tokens([bytes([i]) for i in range(256)] + [None], eos_ids=[256])
 GRAMMARS = {
@@ -203,12 +203,7 @@ def accepted_by_lark(text: str) -> bool:
 
 
 def accepted_by_us(text: str) -> bool:
-    matcher = OURS.matcher()
-    try:
-        matcher.advance_bytes(text.encode())
-    except TokenRefused:
-        return False
-    return matcher.is_complete
+    return accepts_text(OURS, text)
 
 
 spaces = st.sampled_from(["", "", " ", "  ", "    ", "\t", "\t ", "        "])

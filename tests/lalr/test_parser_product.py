@@ -38,6 +38,7 @@ from constrain.frontends.regex import to_dfa
 from constrain.grammar.intersection import intersect_grammar
 from constrain.grammar.nodes import Grammar, Parsed
 from constrain.lalr.shortest_suffix import ShortestSuffixes
+from tests.text_acceptance import accepts_tokens
 from tests.token_mask_oracle import compare
 
 Lark = pytest.importorskip("lark").Lark
@@ -121,16 +122,6 @@ def follow(constraint: Constraint, alphabet: str, most: int) -> tuple[set[str], 
 
     visit("")
     return complete, allowed
-
-
-def takes(constraint: Constraint, text: str) -> bool:
-    """Whether a text is in the language."""
-    matcher = constraint.matcher()
-    for byte in text.encode():
-        if not matcher.allows(byte):
-            return False
-        matcher.advance(byte)
-    return matcher.is_complete
 
 
 @pytest.mark.parametrize("lexer", ["contextual", pytest.param("basic", marks=pytest.mark.slow)])
@@ -225,7 +216,7 @@ def test_within_other_forms(form: Form, inside: list[str], outside: list[str]) -
         return
     constraint = constrain.compile(BYTES, form)
     for text in [*inside, *outside]:
-        assert takes(constraint, text) == (text in inside), text
+        assert accepts_tokens(constraint, text.encode()) == (text in inside), text
 
 
 READY = ["json", "arithmetic", "toml", "xml", "lisp"]

@@ -9,21 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from constrain import Constraint, LimitError, Limits, Style, TokenRefused, Vocabulary, compile, gbnf, json_schema, lark
+from constrain import LimitError, Limits, Style, Vocabulary, compile, gbnf, json_schema, lark
 from constrain.base.work import work_budget
 from constrain.engine.matcher import Matcher
 from constrain.kernels import layout as at
+from tests.text_acceptance import accepts_text
 
 VOCABULARY = Vocabulary.bytes()
-
-
-def accepts(constraint: Constraint, text: bytes) -> bool:
-    matcher = constraint.matcher()
-    try:
-        matcher.advance_bytes(text)
-    except TokenRefused:
-        return False
-    return matcher.is_complete
 
 
 def derives(rules: dict[str, list[str]], text: str) -> bool:
@@ -71,7 +63,7 @@ def test_ambiguous_texts_longer_than_a_node_has_edges(s: list[str], t: list[str]
     rules = {"S": [*s, "a"], "T": [*t, "b"]}
     constraint = compile(VOCABULARY, gbnf(as_gbnf(rules)))
     for one in (text, "a" * len(text), text[:19]):
-        assert accepts(constraint, one.encode()) == derives(rules, one)
+        assert accepts_text(constraint, one.encode()) == derives(rules, one)
 
 
 @pytest.mark.parametrize(
@@ -196,5 +188,5 @@ def test_tuples_of_any_length_are_linked_without_a_deep_stack(n: int) -> None:
     schema = {"type": "array", "prefixItems": [{"type": "integer"}] * n, "items": False}
     constraint = compile(VOCABULARY, json_schema(schema), style=Style.any())
     for count in (0, 1, n - 1, n, n + 1):
-        assert accepts(constraint, b"[" + b",".join([b"7"] * count) + b"]") == (count <= n)
+        assert accepts_text(constraint, b"[" + b",".join([b"7"] * count) + b"]") == (count <= n)
     assert constraint.matcher().shortest_completion() is not None

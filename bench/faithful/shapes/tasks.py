@@ -13,7 +13,6 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.base.errors import TokenRefused
 from constrain.compilation.constraint_compiler import compile as compiled
 from constrain.engine.constraint import Constraint
 from constrain.engine.matcher import Matcher
@@ -21,6 +20,7 @@ from constrain.sampling import NGram
 from constrain.sampling.core.masked_sampling import allowed_tokens
 from constrain.sampling.success_walks import Validator
 from constrain.vocabulary.vocabulary import Vocabulary
+from tests.text_acceptance import advance_copy
 
 from ...counted_models import CachedModel
 
@@ -56,7 +56,7 @@ class Task:
 
     def is_in(self, text: bytes) -> bool:
         """Return whether a complete answer is in L."""
-        matcher = advance_matcher(self.mask, text)
+        matcher = advance_copy(self.mask.matcher(), text)
         return matcher is not None and matcher.is_complete and (self.accepts is None or self.accepts(text))
 
     def is_right(self, text: bytes) -> bool:
@@ -65,17 +65,7 @@ class Task:
 
     def is_viable(self, prefix: bytes) -> bool:
         """Return whether neither the mask nor the validator of prefixes rejects a prefix."""
-        return advance_matcher(self.mask, prefix) is not None and (self.viable is None or self.viable(prefix))
-
-
-def advance_matcher(mask: Constraint, text: bytes) -> Matcher | None:
-    """Return a matcher after a text, or None if the mask rejects the text."""
-    matcher = mask.matcher()
-    try:
-        matcher.advance_bytes(text)
-    except TokenRefused:
-        return None
-    return matcher
+        return advance_copy(self.mask.matcher(), prefix) is not None and (self.viable is None or self.viable(prefix))
 
 
 class ValidatedConstraint:

@@ -30,9 +30,10 @@ from lark.exceptions import LarkError
 
 import constrain
 from constrain import Vocabulary, grammars
-from constrain.base.errors import ConstrainError, TokenRefused
+from constrain.base.errors import ConstrainError
 from constrain.grammars import Ready
 from tests.sentence_factory import Maker, Spell, build_parser, spelling
+from tests.text_acceptance import accepts_text
 
 BYTES = Vocabulary.from_tokens([bytes([i]) for i in range(256)] + [None], eos_ids=[256])
 REFUSALS = (LarkError, AssertionError, IndexError)
@@ -70,18 +71,9 @@ def test_conflicts_are_seen() -> None:
 @pytest.mark.parametrize("name", grammars.names())
 def test_our_automaton_agrees_with_the_examples(name: str) -> None:
     ready = grammars.read(name)
-    start = constrain.compile(BYTES, grammar=name).matcher()
-
-    def accepted(text: str) -> bool:
-        matcher = start.fork()
-        try:
-            matcher.advance_bytes(text.encode())
-        except TokenRefused:
-            return False
-        return matcher.is_complete
-
-    assert [text for text in ready.accepts if not accepted(text)] == []
-    assert [text for text in ready.rejects if accepted(text)] == []
+    constraint = constrain.compile(BYTES, grammar=name)
+    assert [text for text in ready.accepts if not accepts_text(constraint, text)] == []
+    assert [text for text in ready.rejects if accepts_text(constraint, text)] == []
 
 
 @pytest.mark.parametrize("name", grammars.names())

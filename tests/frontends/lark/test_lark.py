@@ -12,12 +12,12 @@ import pytest
 from lark.indenter import PythonIndenter
 
 from constrain import Vocabulary
-from constrain.base.errors import TokenRefused, UnsatisfiableError
+from constrain.base.errors import UnsatisfiableError
 from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.engine.constraint import Constraint
-from constrain.engine.matcher import Matcher
 from constrain.frontends.lark import to_grammar, to_parser
 from constrain.lalr.parser_code import Parser
+from tests.text_acceptance import advance_copy
 
 BYTES = Vocabulary.from_tokens([bytes([i]) for i in range(256)] + [None], eos_ids=[256])
 
@@ -58,16 +58,6 @@ def accepted(parser: lark.Lark, text: str) -> bool:
     return True
 
 
-def after(matcher: Matcher, text: str) -> Matcher | None:
-    """Return the matcher after a text, None if it is refused."""
-    there = matcher.fork()
-    try:
-        there.advance_bytes(text.encode())
-    except TokenRefused:
-        return None
-    return there
-
-
 @pytest.mark.parametrize("lexer", ["contextual", "basic"])
 @pytest.mark.parametrize("name", SMALL)
 def test_every_short_text(name: str, lexer: str) -> None:
@@ -81,7 +71,7 @@ def test_every_short_text(name: str, lexer: str) -> None:
             if length and text[:-1] not in alive:
                 assert not accepted(theirs, text), "a prefix of it was refused"
                 continue
-            there = after(start, text)
+            there = advance_copy(start, text)
             if there is not None:
                 alive.add(text)
             assert (there is not None and there.is_complete) == accepted(theirs, text), text
@@ -112,7 +102,7 @@ def test_python_with_its_indentation() -> None:
     text, theirs = python()
     start = constraint(text, start="file_input").matcher()
     for source in PYTHON:
-        there = after(start, source)
+        there = advance_copy(start, source)
         assert (there is not None and there.is_complete) == accepted(theirs, source), source
 
 
@@ -180,8 +170,8 @@ def test_dead_ends_of_a_table_are_refused() -> None:
     with pytest.raises(UnsatisfiableError):
         constraint('start: x "b"\nx: | "b" x')
     barren = constraint('start: "a" | "b" never\nnever: "c" never').matcher()
-    assert after(barren, "a") is not None
-    assert after(barren, "b") is None
+    assert advance_copy(barren, "a") is not None
+    assert advance_copy(barren, "b") is None
 
 
 def becomes(parser: Parser, states: tuple[int, ...]) -> set[int]:
