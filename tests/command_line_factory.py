@@ -1,4 +1,4 @@
-"""What a command of the command line answers, as tests look at it."""
+"""The answer of a command line in tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Answer", "Run"]
 
 
 class Answer(NamedTuple):
-    """code: the exit code. out, err: what was printed."""
+    """The answer of a command. code: exit code. out, err: output and error output."""
 
     code: int
     out: str
@@ -18,9 +18,9 @@ class Answer(NamedTuple):
 
     @property
     def document(self) -> Any:
-        """What --json printed."""
+        """The output as JSON."""
         return json.loads(self.out)
 
 
 Run = Callable[..., Answer]
-"""Runs a command line: each test file has its own way to do it."""
+"""Function that runs a command line; see the fixture `run` in tests/cli."""

@@ -1,8 +1,8 @@
-"""What all tests share: the folder of public data, which may be absent, and how Hypothesis runs.
+"""Configuration of all tests: the folder of public data, which may be absent, and the profiles of Hypothesis.
 
     pytest --shared PATH    the folder with `data/`; by default ../shared beside the checkout, if it exists
 
-A test that needs that data asks for the fixture `shared` and is skipped, visibly, where there is none.
+A test that needs this data uses the fixture `shared` and is skipped if the folder does not exist.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from constrain.compilation.compile_caches import programs, recent
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Time on a shared machine says nothing about the code: no deadlines, and no failing over a slow draw.
-# Derandomised: a run shows what the code does, not what the day brought; hunt for more with --hypothesis-profile=hunt.
+# No deadlines, and no failures for slow draws: time on a shared machine is not a property of the code.
+# Derandomised, so that runs are reproducible; --hypothesis-profile=hunt draws new examples.
 settings.register_profile(
     "house",
     deadline=None,
@@ -33,19 +33,19 @@ settings.register_profile(
 settings.register_profile("hunt", parent=settings.get_profile("house"), derandomize=False, max_examples=2_000)
 settings.load_profile("house")
 
-# A test compiles what it tests: nothing comes from an earlier one, in this process or on disk, unless it asks for that.
+# Caches in memory and on disk are off, so that a test compiles what it tests; tests of caches turn them on.
 recent.most = programs.most = 0
 
 
 GARBAGE = 8 << 30, 512 << 20
-"""Bytes of addresses and of memory by which a process may grow before garbage is collected."""
+"""Bytes of address space and of memory by which a process may grow before garbage is collected."""
 floor = 0, 0
 
 
 def pytest_collection_finish() -> None:
-    """Exempt from garbage collection what lives until the end: the modules and the 15,000 tests.
+    """Exempt the modules and the 15,000 tests, which live until the end, from garbage collection.
 
-    Without this, each full collection looks at millions of objects, and takes seconds. Full collections are rarer, too,
+    Without this, each full collection scans millions of objects, which takes seconds. Full collections are rarer, too,
     since `pytest_runtest_logfinish` collects when memory has grown.
     """
     gc.collect()
@@ -54,15 +54,15 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Let the interpreter free everything when it ends: extension modules report what is left as leaks."""
+    """Let the interpreter free all objects at exit; extension modules report the others as leaks."""
     gc.unfreeze()
 
 
 def pytest_runtest_logfinish() -> None:
     """Return memory to the system when the process has grown.
 
-    What a failing call leaves behind is kept alive by its traceback, and in a large process the garbage collector comes
-    by so rarely that hundreds of vocabularies accumulate; then tests fail that limit memory, or that fork.
+    The objects of a failing call are kept alive by its traceback, and in a large process garbage collections are so
+    rare that hundreds of vocabularies accumulate; then tests that limit memory or fork fail.
     """
     global floor
     if any(now > before + more for now, before, more in zip(measure_memory(), floor, GARBAGE)):
@@ -73,7 +73,7 @@ def pytest_runtest_logfinish() -> None:
 
 
 def measure_memory() -> tuple[int, int]:
-    """Return the bytes of addresses and of memory that this process uses; 0 where the system does not say."""
+    """Return bytes of address space and of memory of this process; 0 on systems without /proc."""
     try:
         addresses, memory = Path("/proc/self/statm").read_text().split()[:2]
     except OSError:
@@ -83,7 +83,7 @@ def measure_memory() -> tuple[int, int]:
 
 @pytest.fixture(autouse=True, scope="module")
 def unchanged_settings() -> Iterator[None]:
-    """A module leaves the caches of the compiler off and the gradients of torch on, as it found them."""
+    """Check that a module leaves the caches of the compiler off and the gradients of torch on."""
     yield
     assert recent.most == programs.most == 0
     torch = sys.modules.get("torch")
@@ -92,7 +92,9 @@ def unchanged_settings() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def survivors() -> Iterator[None]:
-    """What is alive after a module lives until the end: later collections need not look at it, and take less time."""
+    """Exempt the objects that are alive after a module from garbage collection, which makes later
+    collections faster.
+    """
     yield
     gc.collect()
     gc.freeze()
@@ -111,11 +113,11 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 def find_shared(config: pytest.Config) -> Path | None:
     """Return the folder of public data, or None. A given path that does not exist is an error."""
-    asked = config.getoption("--shared")
-    if asked is not None:
-        folder = Path(asked).expanduser().resolve()
+    given = config.getoption("--shared")
+    if given is not None:
+        folder = Path(given).expanduser().resolve()
         if not (folder / "data").is_dir():
-            raise pytest.UsageError(f"--shared {asked}: no such folder with data/ in it")
+            raise pytest.UsageError(f"--shared {given}: no such folder with data/ in it")
         return folder
     folder = ROOT.parent / "shared"
     return folder if (folder / "data").is_dir() else None
@@ -123,7 +125,7 @@ def find_shared(config: pytest.Config) -> Path | None:
 
 @pytest.fixture(scope="session")
 def shared(request: pytest.FixtureRequest) -> Path:
-    """The folder of public data, with `data/` in it; the test is skipped where there is none."""
+    """The folder of public data, which contains `data/`; without it the test is skipped."""
     folder = find_shared(request.config)
     if folder is None:
         pytest.skip("needs the public data: pytest --shared PATH")

@@ -1,7 +1,7 @@
-"""Which parts of a Grammar no text can go through: a front end must not write any.
+"""Find the nodes of a Grammar whose language is empty; a front end must not generate any.
 
-`dead_parts` is the least fixpoint of "some text is in it" over all nodes that can be reached, and lists those that a
-text may enter (an option, an item, a key) and that have none.
+`list_dead_nodes` computes by a least fixpoint which reachable nodes have a text, and returns the nodes that a text may
+enter (an option, an item, a key) and that have none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["dead_parts"]
 
 
 def dead_parts(grammar: Grammar) -> list[Node]:
-    """Nodes that can be entered and not left."""
+    """Return the nodes that a text may enter and whose language is empty."""
     rules: dict[Any, Node] = {}
     found: dict[int, Node] = {}
     todo: list[Node] = [grammar.start]
@@ -58,7 +58,7 @@ def dead_parts(grammar: Grammar) -> list[Node]:
 
 
 def inside(node: Node) -> list[Node]:
-    """The nodes of which a node is made."""
+    """Return the child nodes of a node."""
     if isinstance(node, Sequence):
         return list(node.parts)
     if isinstance(node, Choice):
@@ -78,7 +78,7 @@ def inside(node: Node) -> list[Node]:
 
 
 def lives(node: Node, alive: set[int], names: set[Any]) -> bool:
-    """Whether some text is in it, given what is known to be alive."""
+    """Return whether the language of a node is not empty, given the nodes that are known to have a text."""
     if isinstance(node, Rule):
         return node.name in names
     if isinstance(node, (Chars, JsonString)):

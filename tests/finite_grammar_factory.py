@@ -1,7 +1,7 @@
-"""A Constraint and a Matcher that are plainly right: an explicit set of texts, looked through at every step.
+"""A Constraint and a Matcher over an explicit set of texts, which is searched at every step.
 
-They have the methods that samplers, the loop and the processor use, and stand in for the engine where a test wants to
-say exactly which texts there are.
+They have the methods that samplers, the generation loop and the logits processor use, for tests that define all texts
+of a constraint.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from constrain.vocabulary.vocabulary import Vocabulary
 
 
 class FiniteConstraint:
-    """The texts, and the vocabulary that has to spell them."""
+    """A constraint with a finite set of texts."""
 
     def __init__(self, vocabulary: Vocabulary, texts: Iterable[bytes]) -> None:
         self.vocabulary, self.texts = vocabulary, sorted(set(texts))
@@ -26,7 +26,7 @@ class FiniteConstraint:
 
 
 class FiniteMatcher:
-    """A position: the tokens so far. Every question is answered by looking at all texts."""
+    """A matcher that answers every query by searching all texts."""
 
     def __init__(self, constraint: FiniteConstraint, tokens: list[int] | None = None, data: bytes = b"") -> None:
         self.constraint, self.vocabulary = constraint, constraint.vocabulary
@@ -38,7 +38,7 @@ class FiniteMatcher:
         return copy
 
     def rests(self) -> list[bytes]:
-        """The possible completions."""
+        """Return the possible completions."""
         return [text[len(self.data) :] for text in self.constraint.texts if text.startswith(self.data)]
 
     def allowed(self) -> set[int]:

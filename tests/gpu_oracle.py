@@ -1,4 +1,4 @@
-"""Slow obvious versions of what `constrain/kernels/cuda` computes: Python's own integers, token after token."""
+"""Reference implementations of `constrain/kernels/cuda`, with Python's integers, token by token."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WORD = 2**32
 
 
 def philox(counter: tuple[int, ...], key: tuple[int, ...]) -> tuple[int, ...]:
-    """Philox4x32-10 of Salmon et al. 2011."""
+    """Compute Philox4x32-10 (Salmon et al. 2011)."""
     (a, b, c, d), (k, q) = counter, key
     for _ in range(10):
         (high0, low0), (high1, low1) = divmod(M[0] * a, WORD), divmod(M[1] * c, WORD)
@@ -24,13 +24,13 @@ def philox(counter: tuple[int, ...], key: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def uniform(seed: int, step: int) -> tuple[int, int]:
-    """Two numbers of 64 bits for a step."""
+    """Return two random numbers of 64 bits for a step."""
     a, b, c, d = philox((step % WORD, step // WORD, 0, 0), (seed % WORD, seed // WORD))
     return a * WORD + b, c * WORD + d
 
 
 def bits_allowed(bits: np.ndarray, width: int) -> np.ndarray:
-    """bool [width] of int32 [words]; what is beyond them is not allowed."""
+    """Unpack int32 [words] to bool [width]; tokens beyond the mask are not allowed."""
     flags = np.unpackbits(bits.view(np.uint8), bitorder="little").astype(bool)[:width]
     return np.concatenate([flags, np.zeros(width - len(flags), bool)])
 
@@ -40,7 +40,7 @@ Law = list[tuple[int, dict[int, int]]]
 
 
 def masses(x: np.ndarray, temperature: float, best: float) -> list[int]:
-    """Of float32 [n]: integers, UNIT for the best one."""
+    """Return the masses of float32 [n] logits as integers, UNIT for the largest."""
     exact = 1 / float(np.float32(temperature)) * math.log2(math.e)
     near = np.float32(exact)
     if float(near) > exact:
@@ -52,7 +52,7 @@ def masses(x: np.ndarray, temperature: float, best: float) -> list[int]:
 
 
 def tile_law(x: np.ndarray, tokens: list[int], temperature: float) -> Law:
-    """The law of tokens in tiles of TILE tokens, each of which has its own best one."""
+    """Return the distribution of tokens in tiles of TILE tokens, each scaled by its largest logit."""
     best, warmth, law = x[tokens].max(), 1 / float(np.float32(temperature)), []
     for first in range(0, len(x), TILE):
         own = [token for token in tokens if first <= token < first + TILE]
@@ -67,7 +67,7 @@ def tile_law(x: np.ndarray, tokens: list[int], temperature: float) -> Law:
 def cut_law(
     x: np.ndarray, allowed: np.ndarray, temperature: float, top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0
 ) -> Law:
-    """What temperature, top-k, top-p and min-p leave of the allowed tokens, in that order."""
+    """Return the distribution after temperature, top-k, top-p and min-p, in that order."""
     tokens = [int(token) for token in np.flatnonzero(allowed & (x > -np.inf))]
     if not tokens:
         return []
@@ -103,13 +103,15 @@ def cut_law(
 
 
 def probabilities(law: Law) -> dict[int, float]:
-    """token -> probability."""
+    """Return the probability of each token."""
     total = sum(tile for tile, _ in law)
     return {token: tile / total * (own / sum(mass.values())) for tile, mass in law for token, own in mass.items()}
 
 
 def draw(law: Law, seed: int, step: int) -> int:
-    """The token of a step: of the first tile, then its first token, at which the sum of masses exceeds the number."""
+    """Return the token of a step: the first tile, then the first token in it, at which the sum of masses exceeds the
+    random number.
+    """
     first, second = uniform(seed, step)
     target = first * sum(tile for tile, _ in law) >> 64
     for tile, mass in law:
@@ -140,7 +142,7 @@ def exact_law(
 
 
 def gumbel(token: int, seed: int, step: int) -> np.float32:
-    """-log of an Exp(1) of 64 bits, in float32, as the card has it."""
+    """Return -log of an Exp(1) of 64 bits in float32, as the GPU computes it."""
     high, low, _, _ = philox((step % WORD, step // WORD, token, 1), (seed % WORD, seed // WORD))
     near, minus = (high, low), -1
     if high >= 2**31:
@@ -151,7 +153,7 @@ def gumbel(token: int, seed: int, step: int) -> np.float32:
 
 
 def race(x: np.ndarray, allowed: np.ndarray, seed: int) -> list[int]:
-    """All tokens of any mass in order of arrival: float32 [V] logits, bool [V]."""
+    """Return all tokens with mass in the order of the exponential race. x: float32 [V] logits. allowed: bool [V]."""
     tokens = [int(token) for token in np.flatnonzero(allowed & (x > -np.inf))]
     clock = {token: (x[token] - x.max()) + gumbel(token, seed, 0) for token in tokens}
     return sorted(tokens, key=lambda token: (-clock[token], token))

@@ -1,4 +1,4 @@
-"""Random grammars and vocabularies for property tests: small, and as awkward as the nodes allow.
+"""Random small grammars and vocabularies for property tests, with difficult combinations of nodes.
 
 rules       recursive on either side, ambiguous, with empty rules and nested counts; `R` is the start
 mixed       the same with Chars among them
@@ -43,7 +43,7 @@ NAMES = ("R", "S", "T")
 
 
 def sound(grammar: Grammar) -> bool:
-    """Whether every node that the grammar reaches has a text."""
+    """Return whether every reachable node of the grammar has a text."""
     oracle = Reference(grammar)
     todo, seen = [grammar.start], set()
     while todo:
@@ -78,7 +78,7 @@ plain_leaves: st.SearchStrategy[Node] = st.one_of(
 
 
 def repeats(inner: st.SearchStrategy[Node], most: int = 3) -> st.SearchStrategy[Node]:
-    """A node repeated, bounded or not."""
+    """Return a strategy of repeated nodes, with or without an upper bound."""
     return st.builds(
         lambda node, low, more: Repeat(node, low, None if more is None else low + more),
         inner,
@@ -88,7 +88,7 @@ def repeats(inner: st.SearchStrategy[Node], most: int = 3) -> st.SearchStrategy[
 
 
 def bodies(leaves: st.SearchStrategy[Node], size: int = 6) -> st.SearchStrategy[Node]:
-    """Nodes on these leaves."""
+    """Return a strategy of nodes with these leaves."""
     return st.recursive(
         leaves,
         lambda inner: st.one_of(
@@ -101,7 +101,7 @@ def bodies(leaves: st.SearchStrategy[Node], size: int = 6) -> st.SearchStrategy[
 
 
 def grammars_on(leaves: st.SearchStrategy[Node]) -> st.SearchStrategy[Grammar]:
-    """Three rules, each of which may name any."""
+    """Return a strategy of grammars of three rules, each of which may refer to any."""
     body = bodies(leaves)
     return st.tuples(body, body, body).map(lambda made: Grammar(Rule("R"), dict(zip(NAMES, made))))
 
@@ -135,7 +135,7 @@ LANGUAGES = [
 
 
 def texts(kind: str) -> st.SearchStrategy[Node]:
-    """Chars ("utf8", "json") or JsonString ("string") whose bounds leave something."""
+    """Return a strategy of Chars ("utf8", "json") or JsonString ("string") with a text within its bounds."""
 
     def made(dfa: Dfa, low: int, more: int | None) -> Node | None:
         high = None if more is None else low + more
@@ -158,7 +158,7 @@ characters = bodies(st.one_of(texts("utf8"), texts("json"), texts("string"), pie
 
 
 def non_empty_number(seed: int) -> Number | None:
-    """A random set of numbers in any spelling, if it has one."""
+    """Return a random set of numbers in any spelling, or None if it is empty."""
     language = random_oracle(Random(seed)).language()
     return None if NumberAutomaton(language).is_empty else Number(language)
 
@@ -192,7 +192,7 @@ scalars: st.SearchStrategy[Node] = st.one_of(
 
 @st.composite
 def object_nodes(draw: st.DrawFn, values: st.SearchStrategy[Node]) -> Object:
-    """An Object; whether anything satisfies it is not looked at."""
+    """Draw an Object, which may be unsatisfiable."""
     names = draw(st.lists(st.sampled_from(DECLARED), unique=True, max_size=3))
     layout = draw(st.sampled_from(LAYOUTS))
     if layout.opening == b"[":  # an array of texts
@@ -203,7 +203,7 @@ def object_nodes(draw: st.DrawFn, values: st.SearchStrategy[Node]) -> Object:
     )
     classes = draw(st.lists(st.sampled_from(CLASSES), max_size=2, unique=True))
     others, taken = [], Dfa.from_strings(names) if names else Dfa.empty()
-    for language in classes:  # disjoint from the declared names and from each other, as the node demands
+    for language in classes:  # disjoint from the declared names and from each other, as the node requires
         left = language.subtract(taken)
         taken = taken.union(language)
         if not left.is_empty:
@@ -222,8 +222,9 @@ def object_nodes(draw: st.DrawFn, values: st.SearchStrategy[Node]) -> Object:
 
 
 def counts_one_by_one(properties: tuple[Property, ...], order: str) -> bool:
-    """Whether keys can be added one by one, as an Object with `low` demands: in order none needs an earlier one that
-    may be missing, nor do any need each other."""
+    """Return whether keys can be added one by one, as an Object with `low` requires: no key needs an earlier one that
+    may be missing, and no keys need each other.
+    """
     needs = {one.name: set(one.needs) for one in properties}
     for _ in properties:
         needs = {name: some.union(*(needs[other] for other in some)) for name, some in needs.items()}
@@ -326,7 +327,7 @@ FRAGMENTS = {
 
 
 def vocabularies(kind: str) -> st.SearchStrategy[Vocabulary]:
-    """All single bytes, some longer tokens in any order, and two end tokens."""
+    """Return a strategy of vocabularies: all single bytes, some longer tokens in any order, and two end tokens."""
     token = st.lists(st.sampled_from(FRAGMENTS[kind]), max_size=4).map(b"".join)
 
     def made(extra: list[bytes | None]) -> Vocabulary:
@@ -337,7 +338,7 @@ def vocabularies(kind: str) -> st.SearchStrategy[Vocabulary]:
 
 
 def poor_vocabularies(kind: str) -> st.SearchStrategy[Vocabulary]:
-    """A small vocabulary: many texts cannot be spelled."""
+    """Return a strategy of small vocabularies, which cannot spell many texts."""
     token = st.lists(st.sampled_from(FRAGMENTS[kind]), max_size=3).map(b"".join)
     return st.lists(token, min_size=1, max_size=12).map(
         lambda made: Vocabulary.from_tokens([*made, None], (len(made),))

@@ -1,4 +1,4 @@
-"""The slow oracle: what a Grammar means, by derivatives, with nothing clever in it.
+"""Slow oracle: the language of a Grammar by Brzozowski derivatives, without optimisations.
 
 The derivative of a language by a byte is what may follow that byte. Every node is turned into an Expr, and
 
@@ -6,10 +6,10 @@ The derivative of a language by a byte is what may follow that byte. Every node 
     accepts(text)           the derivative by `text` holds the empty text
     mask(prefix, tokens)    the tokens that are not empty and leave `prefix + token` viable
 
-Whether an Expr is empty, or holds the empty text, are least fixpoints over Horn clauses: an Expr holds if all
-parts of one of its clauses do. The derivative of a rule is a name ("var") whose definition is worked out when it
-is asked for, so that left recursion is an equation like any other (Might, Darais, Spiewak: Parsing with
-derivatives, ICFP 2011). Objects are searched: every set of keys that may come to be seen, one by one.
+Emptiness and nullability of an Expr are least fixpoints over Horn clauses: an Expr has the property if all parts of one
+of its clauses do. The derivative of a rule is a variable ("var") whose definition is computed lazily, so that left
+recursion is an ordinary equation (Might, Darais, Spiewak: Parsing with derivatives, ICFP 2011). For objects all
+possible sets of seen keys are enumerated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Clauses = list[tuple["Expr", ...]]
 
 
 class Expr:
-    """One node of the derivative: equal ones are one object, so that identity is equality."""
+    """A node of a derivative. Equal nodes are one object (hash consing), so that identity is equality."""
 
     __slots__ = ("fields", "tag")
 
@@ -40,7 +40,7 @@ class Expr:
 
 
 class Reference:
-    """The oracle of one grammar; it remembers every derivative that it has taken."""
+    """The oracle of one grammar; derivatives are cached."""
 
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
@@ -56,39 +56,39 @@ class Reference:
     # ---- the questions
 
     def after(self, text: bytes, expr: Expr | None = None) -> Expr:
-        """What may follow `text` (from `expr` on, or from the start)."""
+        """Return the derivative of `expr`, by default of the start, by `text`."""
         out = self.start if expr is None else expr
         for byte in text:
             out = self.derive(out, byte)
         return out
 
     def accepts(self, text: bytes) -> bool:
-        """Whether the grammar accepts exactly `text`."""
+        """Return whether `text` is in the language."""
         return self.holds("nullable", self.after(text))
 
     def viable(self, prefix: bytes) -> bool:
-        """Whether the grammar accepts some text that starts with `prefix`."""
+        """Return whether some text of the language starts with `prefix`."""
         return self.holds("productive", self.after(prefix))
 
     def mask(self, prefix: bytes, tokens: Sequence[bytes | None]) -> set[int]:
-        """Ids of the tokens that may come after `prefix`."""
+        """Return the ids of the tokens that may follow `prefix`."""
         here = self.after(prefix)
         return {
             index for index, token in enumerate(tokens) if token and self.holds("productive", self.after(token, here))
         }
 
     def next_bytes(self, prefix: bytes) -> set[int]:
-        """The bytes that may come after `prefix`."""
+        """Return the bytes that may follow `prefix`."""
         here = self.after(prefix)
         return {byte for byte in range(256) if self.holds("productive", self.derive(here, byte))}
 
     def spelled_mask(self, prefix: bytes, tokens: Sequence[bytes | None]) -> set[int]:
-        """As `mask`, where a completion must be spelled by tokens too. Searches for one: for small tests only."""
+        """Return the mask if completions must be spelled by tokens. Searches for one: for small tests only."""
         here = self.after(prefix)
         return {i for i, token in enumerate(tokens) if token and self.spelled(self.after(token, here), tokens)}
 
     def spelled(self, expr: Expr, tokens: Sequence[bytes | None]) -> bool:
-        """Whether some tokens, none or more, lead from here to the end of a text."""
+        """Return whether a sequence of tokens completes a text."""
         seen, todo = {expr}, [expr]
         while todo:
             one = todo.pop()
@@ -102,11 +102,11 @@ class Reference:
     # ---- Exprs
 
     def make(self, tag: str, *fields: Any) -> Expr:
-        """The one Expr of this tag and these fields."""
+        """Return the unique Expr of this tag and these fields."""
         return self.made.setdefault((tag, *fields), Expr(tag, fields))
 
     def alt(self, options: Iterable[Expr]) -> Expr:
-        """One of these."""
+        """Return the union of expressions."""
         flat: set[Expr] = set()
         for option in options:
             flat |= option.fields[0] if option.tag == "alt" else {option}
@@ -116,7 +116,7 @@ class Reference:
         return self.make("alt", frozenset(flat))
 
     def cat(self, *parts: Expr) -> Expr:
-        """One after the other."""
+        """Return the concatenation of expressions."""
         out = self.empty
         for part in reversed(parts):
             if part is self.never or out is self.never:
@@ -127,17 +127,17 @@ class Reference:
         return out
 
     def literal(self, data: bytes) -> Expr:
-        """Exactly these bytes."""
+        """Return the expression of exactly these bytes."""
         return self.make("bytes", data) if data else self.empty
 
     def repeat(self, expr: Expr, low: int, high: int | None) -> Expr:
-        """`expr`, low to high times."""
+        """Return `expr` repeated low to high times."""
         if high is not None and (high < low or high < 0):
             return self.never
         return self.empty if high == 0 else self.make("repeat", expr, max(low, 0), high)
 
     def expr(self, node: Node) -> Expr:
-        """A node of the grammar as an Expr. Told apart by identity: comparing nodes is what takes the time."""
+        """Return the Expr of a node of the grammar. Cached by identity, since comparing nodes is slow."""
         if id(node) not in self.exprs:
             self.exprs[id(node)] = (node, self.new_expr(node))
         return self.exprs[id(node)][1]
@@ -167,7 +167,7 @@ class Reference:
         raise TypeError(f"no such node: {node!r}")
 
     def text(self, dfa: Any, encoding: str, low: int, high: int | None) -> Expr:
-        """Characters: the state of the Dfa, how many there were, and the bytes of an unfinished one."""
+        """Return the expression of characters: state of the Dfa, number of characters, bytes of an unfinished one."""
         return self.never if dfa.is_empty else self.make("text", dfa, encoding, low, high, 0, 0, b"")
 
     def definition(self, var: Expr) -> Expr:
@@ -184,7 +184,7 @@ class Reference:
     # ---- derivatives
 
     def derive(self, expr: Expr, byte: int) -> Expr:
-        """What may follow `byte`."""
+        """Return the derivative by a byte."""
         found = self.derived.get((expr, byte))
         if found is None:
             found = self.derived[expr, byte] = getattr(self, f"derive_{expr.tag}")(byte, *expr.fields)
@@ -207,7 +207,7 @@ class Reference:
         return self.alt([inside, self.derive(second, byte)]) if self.holds("nullable", first) else inside
 
     def derive_repeat(self, byte: int, inner: Expr, low: int, high: int | None) -> Expr:
-        # Rounds that take nothing can be left out: if there may be any, then low does not matter.
+        # Empty rounds can be left out: if the inner expression is nullable, the lower bound does not matter.
         rest = self.repeat(inner, low - 1, None if high is None else high - 1)
         return self.cat(self.derive(inner, byte), rest)
 
@@ -226,14 +226,14 @@ class Reference:
         return self.never if state < 0 else self.make("text", dfa, encoding, low, high, state, count, pending)
 
     def derive_number(self, byte: int, automaton: NumberAutomaton, state: int) -> Expr:
-        """A state of an automaton, which `tests/automata/test_number_automaton.py` compares with exact fractions."""
+        """Use the number automaton, which `tests/automata/test_number_automaton.py` compares with exact fractions."""
         after = automaton.row(state).get(byte)
         return self.never if after is None else self.make("number", automaton, after)
 
     # ---- least fixpoints
 
     def holds(self, question: str, expr: Expr) -> bool:
-        """Whether an Expr is "nullable" (holds the empty text) or "productive" (holds any text at all)."""
+        """Return whether an Expr is "nullable" (contains the empty text) or "productive" (is not empty)."""
         known = self.known[question]
         if expr not in known:
             clauses: dict[Expr, Clauses] = {}
@@ -258,7 +258,7 @@ class Reference:
         return known[expr]
 
     def nullable_if(self, expr: Expr) -> Clauses:
-        """An Expr holds the empty text if all of one of these do."""
+        """Return the clauses of nullability: an Expr is nullable if all parts of one clause are."""
         match expr.tag:
             case "empty":
                 return [()]
@@ -274,7 +274,7 @@ class Reference:
         return self.structure_if(expr)
 
     def productive_if(self, expr: Expr) -> Clauses:
-        """An Expr holds some text if all of one of these do."""
+        """Return the clauses of productivity: an Expr is productive if all parts of one clause are."""
         match expr.tag:
             case "empty" | "bytes" | "number":
                 return [()]
@@ -294,7 +294,7 @@ class Reference:
         return self.structure_if(expr)
 
     def structure_if(self, expr: Expr) -> Clauses:
-        """The clauses that both questions share."""
+        """Return the clauses that both properties share."""
         match expr.tag:
             case "cat":
                 return [expr.fields]
@@ -320,7 +320,7 @@ class Reference:
         return self.cat(self.literal(layout.opening), self.alt([first, bare]))
 
     def may_close(self, node: Object, seen: frozenset[str], met: frozenset[int]) -> bool:
-        """Whether the object may end with exactly these names, and members of these classes."""
+        """Return whether the object may end with exactly these names, and members of these classes."""
         enough = node.low <= len(seen) and (node.high is None or len(seen) <= node.high)
         present = [prop for prop in node.properties if prop.name in seen]
         return (
@@ -331,16 +331,16 @@ class Reference:
         )
 
     def unmet(self, node: Object, met: frozenset[int]) -> list[int]:
-        """The classes that still must have a member."""
+        """Return the classes that still need a member."""
         return [index for index, other in enumerate(node.others) if other.required and index not in met]
 
     def owners(self, node: Object, name: str) -> Iterator[Property | NameClass]:
-        """The property or the classes of names that a decoded name may belong to."""
+        """Yield the property or the classes of names to which a decoded name may belong."""
         declared = [prop for prop in node.properties if prop.name == name]
         yield from declared or (other for other in node.others if other.names.accepts(name))
 
     def open_to(self, node: Object, seen: frozenset[str], owner: Property | NameClass) -> bool:
-        """Whether the order allows a member of this owner after those."""
+        """Return whether the order allows a member of this owner after the seen names."""
         if node.order == "any" or isinstance(owner, NameClass):
             return True
         names = [prop.name for prop in node.properties]
@@ -384,7 +384,7 @@ class Reference:
     def key_if(
         self, number: int, seen: frozenset[str], met: frozenset[int], raw: bytes | None
     ) -> Iterator[tuple[Expr, ...]]:
-        """Some name completes the key, and what follows it exists."""
+        """Yield the clauses of a key: some name completes it, and the rest is productive."""
         node = self.objects[number]
         if raw is not None and decode(raw) is None:
             return
@@ -394,7 +394,7 @@ class Reference:
                     yield self.member(number, seen, met, name, owner)
 
     def member_if(self, number: int, seen: frozenset[str], met: frozenset[int]) -> Iterator[tuple[Expr, ...]]:
-        """The object ends here or continues; undeclared members only help to reach the required counts."""
+        """Yield the clauses after a member: the object ends or continues."""
         node = self.objects[number]
         if self.may_close(node, seen, met):
             yield (self.expr(node.layout.close),)
@@ -432,10 +432,10 @@ NO_CLASS: frozenset[int] = frozenset()
 
 
 def canonical(name: str) -> bytes:
-    """A declared key as it is spelled unless any escapes may be used, without the quotes."""
+    """Return the canonical spelling of a declared key, without the quotes."""
     return json.dumps(name, ensure_ascii=False)[1:-1].encode()
 
 
 def spelled(node: Object, owner: Property | NameClass, name: str, raw: bytes) -> bool:
-    """Whether the key may be spelled so."""
+    """Return whether a key may be spelled so."""
     return isinstance(owner, NameClass) or node.escapes == "any" or canonical(name) == raw

@@ -1,4 +1,4 @@
-"""A context of small arrays, to call single kernels on: each array is between guard words, which must not change."""
+"""A context of small arrays on which single kernels are called. Guard words around each array must not change."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ INTERNED = (at.SETS, at.CONFIGS, at.NODES, at.EDGES, at.CURSORS, at.OBJECTS, at.
 
 
 class Context:
-    """A context whose slots have these lengths, and are filled with `rubbish`: kernels may not rely on clean memory.
+    """A context whose slots have these lengths, filled with `rubbish`, as kernels must not rely on cleared memory.
 
-    arrays: the int32s of each slot. mark: what stands beside them, which may look like a record. HEAD and the first
-    records are as in a state cache that was just reset.
+    arrays: int32 values of each slot. mark: the guard words, which may look like a record. HEAD and the first records
+    are as in a state cache after a reset.
     """
 
     def __init__(self, lengths: dict[int, int], rubbish: int = 0, mark: int = MARK) -> None:
@@ -46,7 +46,7 @@ class Context:
         return self.arrays[at.HEAD]
 
     def put(self, slot: int, values: Sequence[int] | NDArray[np.int32]) -> None:
-        """Fill a slot with these values and nothing else."""
+        """Set the values of a slot."""
         memory = np.full(len(values) + 2 * GAP, self.mark, np.int32)
         memory[GAP : GAP + len(values)] = values
         self._memory[slot] = memory
@@ -54,13 +54,13 @@ class Context:
         self.context[2 * slot : 2 * slot + 2] = data_address(self.arrays[slot]), len(values)
 
     def double(self, slot: int) -> None:
-        """Make a slot twice as long, as a state cache does: what is new holds rubbish, or nothing in SEEN."""
+        """Double the length of a slot, as a state cache does; the new part has rubbish, or zeros in SEEN."""
         old = self.arrays[slot]
         fill = 0 if slot == at.SEEN else self.rubbish
         self.put(slot, np.concatenate([old, np.full(len(old), fill, np.int32)]))
 
     def reset(self) -> None:
-        """Forget what is counted, not what is written."""
+        """Reset the counts, and leave the memory as it is."""
         closures = int(self.head[at.CLOSURES]) if self.head[at.CLOSURES] != self.rubbish else 0
         self.head[:] = 0
         self.head[at.CLOSURES] = closures
@@ -73,14 +73,14 @@ class Context:
                 self.arrays[slot][: len(values)] = values
 
     def check(self) -> None:
-        """Assert that nothing was written beside the slots."""
+        """Assert that no guard word has changed."""
         for slot, memory in self._memory.items():
             assert (memory[:GAP] == self.mark).all() and (memory[-GAP:] == self.mark).all(), (
                 f"written beyond slot {slot}"
             )
 
     def call(self, kernel: Callable[..., int], *arguments: int) -> int:
-        """The result of a kernel: -1 if it asks for something."""
+        """Call a kernel and return its result: -1 if it requests something."""
         result = kernel(self.address, *arguments)
         self.check()
         return int(result)
@@ -89,9 +89,9 @@ class Context:
         """As `call`, growing arrays on request. Return -1 if the kernel requests anything else."""
         while True:
             result = self.call(kernel, *arguments)
-            if result != -1 or self.asked[0] != at.FULL:
+            if result != -1 or self.request[0] != at.FULL:
                 return result
-            slot = self.asked[1]
+            slot = self.request[1]
             for part in dict.fromkeys([slot, HASHES.get(slot, slot)]):
                 self.double(part)
             if slot in HASHES:
@@ -99,6 +99,6 @@ class Context:
                 self.check()
 
     @property
-    def asked(self) -> tuple[int, int]:
-        """What the kernel that returned -1 asks for: the status, and for which slot, rule, leaf or state."""
+    def request(self) -> tuple[int, int]:
+        """Return the request of a kernel that returned -1: the status, and the slot, rule, leaf or state."""
         return int(self.head[at.STATUS]), int(self.head[at.ARGUMENT])

@@ -1,10 +1,9 @@
-"""Small models under small constraints, whose exact distribution is known by brute force, and the comparison of a
-sampler with it.
+"""Small models under small constraints, whose exact distributions are computed by brute force, and tests of samplers.
 
 CASES                    fixtures: a Markov model, a real Constraint, an oracle that does not know the engine
 case.law()               every token sequence of at most max_tokens and its p(x) [x in L], end tokens summed up
-g_test(counts, law)      how likely draws are as far from the distribution as these
-outcomes(run)            every outcome of `run(rng)` with its probability: randomness is played through, not drawn
+g_test(counts, law)      p-value of the draws under the distribution
+outcomes(run)            every outcome of `run(rng)` with its probability: random choices are enumerated, not drawn
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ from constrain.sampling.research.ngram import NGram
 from constrain.vocabulary.vocabulary import Vocabulary
 
 Tokens = tuple[int, ...]
-SURELY = 1e-12
-"""P-value below which masking must come out where it is to fail."""
-ALARM = 1e-6
-"""P-value below which a sampler that says it is exact has failed: seeds are fixed, so once green it stays green."""
+CONTROL_BELOW = 1e-12
+"""Upper bound of the p-value of masking, the negative control."""
+PASS_ABOVE = 1e-6
+"""Lower bound of the p-value of an exact sampler. Seeds are fixed, so the result is reproducible."""
 
 
 class ChainModel:
@@ -42,8 +41,8 @@ class ChainModel:
 
     def __init__(self, logs: NDArray[np.float64], order: int) -> None:
         self.logs, self.order, self.size = logs, order, logs.shape[1]
-        self.asked: list[int] = []
-        """How many prefixes each call was for."""
+        self.row_counts: list[int] = []
+        """Number of prefixes of each call."""
 
     @classmethod
     def random(
@@ -62,7 +61,7 @@ class ChainModel:
         return sum(token * (self.size + 1) ** i for i, token in enumerate(last[len(last) - self.order :]))
 
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
-        self.asked.append(len(prefixes))
+        self.row_counts.append(len(prefixes))
         return self.logs[[self.context(prefix) for prefix in prefixes]]
 
     def as_ngram(self) -> NGram:
@@ -83,7 +82,9 @@ class Case:
     max_tokens: int
 
     def law(self) -> dict[Tokens, float]:
-        """p(x) [x in L] of every token sequence x (without its end) of at most max_tokens tokens, end included."""
+        """Return p(x) [x in L] of every token sequence x, without its end, of at most max_tokens tokens
+        with its end.
+        """
         return dict(self._law)
 
     @cached_property
@@ -107,7 +108,7 @@ class Case:
         return math.fsum(self._law.values())
 
     def exact(self) -> dict[Tokens, float]:
-        """p given L: what a right sampler draws from."""
+        """Return p given L, from which an exact sampler draws."""
         return {tokens: p / self.z for tokens, p in self._law.items()}
 
 
@@ -121,11 +122,11 @@ NESTED = [b"(", b")", b"()", b"1", b"+", b"a", b"b", b"ab"]
 ALL_BYTES = Vocabulary.from_tokens(
     [*NESTED, *(bytes([i]) for i in range(256) if bytes([i]) not in NESTED), None], [255 + 3]
 )
-"""Where no byte is missing, nothing has to be searched to know that a nested text can be spelled to its end."""
+"""A vocabulary with all bytes, so that no search is needed to know that tokens spell a completion."""
 
 
 def regular(name: str, vocabulary: Vocabulary, pattern: str, max_tokens: int, *, order: int = 1, seed: int = 0) -> Case:
-    """A pattern; Python's own engine is the oracle."""
+    """Return a case of a pattern; the oracle is `re`."""
     oracle = re.compile(pattern.encode())  # é becomes two bytes, in a group: no class of characters may hold it
     constraint = compile_constraint(vocabulary=vocabulary, regex=pattern)
     lm = ChainModel.random(vocabulary, order, seed)
@@ -133,7 +134,7 @@ def regular(name: str, vocabulary: Vocabulary, pattern: str, max_tokens: int, *,
 
 
 def trapped(name: str, seed: int, *, states: int = 6, order: int = 1, max_tokens: int = 8) -> Case:
-    """A random Dfa over a, b, c of which 45 % of the arcs are missing."""
+    """Return a case of a random Dfa over a, b, c without 45 % of its transitions."""
     rng = np.random.default_rng(seed)
     while True:
         rows = np.where(rng.random((states, 3)) < 0.45, -1, rng.integers(0, states, (states, 3))).tolist()
@@ -163,7 +164,7 @@ def context_free(
     max_tokens: int,
     seed: int,
 ) -> Case:
-    """Rules, the first of which is the start; of the tokens of ALL_BYTES the model gives only these any probability."""
+    """Return a case of rules, the first of which is the start. The model puts mass on `tokens` only."""
     constraint = compile_grammar(Grammar(Rule(next(iter(rules))), dict(rules)), ALL_BYTES)
     rows = np.exp(ChainModel.random(ALL_BYTES, 1, seed, peaked=0.6).logs)
     known = [ALL_BYTES.tokens.index(token) for token in tokens] + list(ALL_BYTES.eos_ids)
@@ -183,7 +184,7 @@ def balanced(text: bytes) -> bool:
 
 
 def is_sum(text: bytes) -> bool:
-    """Of ones and brackets: by taking brackets away from the inside out."""
+    """Return whether a text is a sum of ones and brackets, by removing brackets from the inside out."""
     while True:
         shorter = re.sub(rb"\(1(\+1)*\)", b"1", text)
         if shorter == text:
@@ -193,7 +194,7 @@ def is_sum(text: bytes) -> bool:
 
 @lru_cache(maxsize=1)
 def cases() -> dict[str, Case]:
-    """All fixtures with a distribution, by name."""
+    """Return all cases with a text, by name."""
     dyck = {"s": Choice((Literal(b""), Sequence((Literal(b"("), Rule("s"), Literal(b")"), Rule("s")))))}
     nested = {"s": Choice((Literal(b"ab"), Sequence((Literal(b"a"), Rule("s"), Literal(b"b")))))}
     halves = {b"a" * n + b"b" * n for n in range(1, 10)}
@@ -219,7 +220,7 @@ def cases() -> dict[str, Case]:
 
 
 def tiny() -> Case:
-    """Every text needs a c, whose probability is below a millionth everywhere, and there are others to be drawn to."""
+    """Return a case whose texts all need a c, which has a probability below a millionth at every position."""
     case = regular("tiny mass", LETTERS, "[ab]*c[ab]*", 7, seed=8)
     rows = np.exp(case.lm.logs)
     rows[:, 2] = np.linspace(2e-7, 9e-7, len(rows))
@@ -229,7 +230,7 @@ def tiny() -> Case:
 
 
 def empty() -> Case:
-    """A language with texts, none of which fits into max_tokens: p(L) is 0."""
+    """Return a case of which no text fits into max_tokens: p(L) is 0."""
     return regular("nothing in time", LETTERS, "abcabc", 5, seed=9)
 
 
@@ -237,13 +238,13 @@ def empty() -> Case:
 
 
 def masked_fails(case: Case, n: int, rng: np.random.Generator) -> bool:
-    """The negative control: n masked draws, those that end in time, are distinguished from the exact distribution."""
+    """Return whether a G-test rejects masked draws, the negative control."""
     draws = masked_sampling.draw_masked(case.lm, case.constraint, n=n, rng=rng, max_tokens=case.max_tokens)
-    return g_test(Counter(draw.tokens for draw in draws if draw.log_weight > -np.inf), case.exact()) < SURELY
+    return g_test(Counter(draw.tokens for draw in draws if draw.log_weight > -np.inf), case.exact()) < CONTROL_BELOW
 
 
 def resampled(draws: Iterable[Draw], rng: np.random.Generator) -> Tokens:
-    """The tokens of one of them, by weight: the single draw that represents a weighted set."""
+    """Return the tokens of one draw, chosen by weight."""
     listed = list(draws)
     logs = np.array([draw.log_weight for draw in listed])
     weights = np.exp(logs - logs.max())
@@ -251,9 +252,11 @@ def resampled(draws: Iterable[Draw], rng: np.random.Generator) -> Tokens:
 
 
 def g_test(counts: Mapping[Tokens, int], law: Mapping[Tokens, float], least: float = 5.0) -> float:
-    """P-value of the G-test that counts were drawn from a distribution (summing to 1): cells expecting fewer than
-    `least` are pooled, and an outcome with probability 0 gives 0. Where the pool expects too few as well, too many in
-    it are judged by Poisson's tail, and the p-value is twice the smaller one (Bonferroni).
+    """Return the p-value of the G-test that counts were drawn from a distribution, which sums to 1.
+
+    Cells with an expectation below `least` are pooled; an outcome with probability 0 gives 0. If the expectation of the
+    pool is below `least`, too, its count is tested by the tail of a Poisson distribution, and the p-value is twice the
+    smaller one (Bonferroni).
     """
     n = sum(counts.values())
     if any(count and law.get(tokens, 0.0) <= 0 for tokens, count in counts.items()):
@@ -306,17 +309,17 @@ def frequencies(draws: Iterable[Tokens]) -> Counter[Tokens]:
 
 
 class Script:
-    """Stands in for a Generator: its uniform numbers are only known as far as the code under test asks about them.
+    """A replacement of `numpy.random.Generator` whose numbers are intervals, which are split by comparisons.
 
-    `random()` and `random(n)` give Uniforms; `integers(n)` one of n. Every question splits what is possible into
-    branches; which one is taken is in `choices`, and `outcomes` plays all of them.
+    `random()` and `random(n)` return Uniforms, `integers(n)` one of n values. Every comparison splits the possibilities
+    into branches. `choices` determines which branch is taken, and `outcomes` enumerates all of them.
     """
 
     def __init__(self, choices: list[int]) -> None:
         self.choices, self.taken, self.probability = choices, list[tuple[int, int]](), 1.0
 
     def branch(self, probabilities: list[float]) -> int:
-        """The number of a branch; the probabilities, all above 0, sum to 1."""
+        """Return the number of the branch that is taken. probabilities: all above 0, they sum to 1."""
         if len(probabilities) == 1:
             return 0
         depth = len(self.taken)
@@ -346,7 +349,7 @@ class Uniform:
         return Uniform(self.script, np.broadcast_to(self.bases, scale.shape), scale, offset)
 
     def ask(self, index: Any, points: NDArray[np.float64]) -> float:
-        """A value of one element that lies in one of the intervals between `points`, which is taken by its chance."""
+        """Split the interval of one element at `points`, take a branch, and return a value of its interval."""
         base, scale, offset = self.bases[index], float(self.scale[index]), float(self.offset[index])
         low, high = base
         inner = sorted({u for u in ((points - offset) / scale).tolist() if low < u < high})
@@ -429,7 +432,7 @@ class Uniform:
 
 
 def _array(base: Any) -> Any:
-    """One base as an array of no dimension, several as they are."""
+    """Return one base as an array of no dimensions, several unchanged."""
     if isinstance(base, np.ndarray):
         return base
     out = np.empty((), dtype=object)

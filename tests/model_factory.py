@@ -1,7 +1,7 @@
-"""Small random models of every family, made on the spot, with tokenizers of `tokenizer_factory` to match.
+"""Small random models of every family, with matching tokenizers of `tokenizer_factory`.
 
-`made("llama")` is a LoadedModel whose logits are wider than its tokenizer, as real ones are. `TableModel` is a
-`LanguageModel` without a network: its distribution depends on the last token only, so that exact answers can be
+`build_model("llama")` returns a LoadedModel whose logits are wider than its tokenizer, as real ones are. `TableModel`
+is a `LanguageModel` without a network: its distribution depends on the last token only, so that exact answers can be
 computed.
 """
 
@@ -28,15 +28,15 @@ PADDING = 13
 """Logits beyond the tokenizer's tokens."""
 
 
-def tokenizer_for(family: str) -> Any:
-    """A transformers tokenizer in the convention that the family uses (T5's own cannot spell all bytes)."""
+def build_tokenizer(family: str) -> Any:
+    """Return a transformers tokenizer in the convention of the family (T5's own cannot spell all bytes)."""
     kind, names = TOKENIZERS[family]
     make, eos = tokenizer_factory.MADE[kind]
     return tokenizer_factory.wrapped(make(), eos, **names)
 
 
-def configured(family: str, width: int, start: int) -> Any:
-    """A small model: two layers, random weights, larger than usual, so that its distribution is far from uniform."""
+def build_configured_model(family: str, width: int, start: int) -> Any:
+    """Return a model of two layers with large random weights, so that its distribution is far from uniform."""
     transformers = pytest.importorskip("transformers")
     shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
     if family == "llama":
@@ -57,13 +57,13 @@ def configured(family: str, width: int, start: int) -> Any:
 
 
 @lru_cache(maxsize=8)
-def made(family: str, seed: int = 0) -> LoadedModel:
-    """A LoadedModel of a family; the same for the same seed."""
+def build_model(family: str, seed: int = 0) -> LoadedModel:
+    """Return a LoadedModel of a family, the same for the same seed."""
     torch = pytest.importorskip("torch")
-    torch.set_num_threads(1)  # models this small only lose by more
-    tokenizer = tokenizer_for(family)
+    torch.set_num_threads(1)  # more threads are slower for models of this size
+    tokenizer = build_tokenizer(family)
     torch.manual_seed(seed)
-    model = configured(family, len(tokenizer) + PADDING, tokenizer.bos_token_id).eval()
+    model = build_configured_model(family, len(tokenizer) + PADDING, tokenizer.bos_token_id).eval()
     with torch.no_grad():
         model.get_output_embeddings().weight.normal_(0, 0.7)
     model.generation_config.eos_token_id = tokenizer.eos_token_id
@@ -98,10 +98,10 @@ class TableModel:
 
     def __init__(self, size: int, seed: int = 0, spread: float = 1.5) -> None:
         self.table = draw_table(size, seed, spread).copy()
-        self.asked: list[int] = []
+        self.row_counts: list[int] = []
 
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
-        self.asked.append(len(prefixes))
+        self.row_counts.append(len(prefixes))
         return self.table[[prefix[-1] if prefix else len(self.table) - 1 for prefix in prefixes]]
 
     def logprob(self, tokens: list[int]) -> float:

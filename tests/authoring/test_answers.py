@@ -127,7 +127,7 @@ def test_rows_are_requested_as_chains_of_bounded_size(monkeypatch: pytest.Monkey
     monkeypatch.setattr(answer_explanation, "ROWS_BYTES", 8 * 257 * 4)
     model, constraint = TableModel(257), constrain.compile(BYTES, regex="a{10}")
     whole = explain_answer(model, constraint, list(b"a" * 10))
-    assert model.asked == [4, 4, 3] and whole.rows == 11
+    assert model.row_counts == [4, 4, 3] and whole.rows == 11
 
 
 def test_json_and_html() -> None:

@@ -26,7 +26,7 @@ from constrain.cli import app  # noqa: E402
 from constrain.cli.command_table import COMMANDS  # noqa: E402
 from constrain.cli.source_options import read_bytes  # noqa: E402
 from constrain.integrations import model_hub  # noqa: E402
-from tests.model_factory import made  # noqa: E402
+from tests.model_factory import build_model  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 SCREEN = 6_000
@@ -192,7 +192,7 @@ def small_and_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     given = getattr(request.node, "callspec", None)
     if given is None or given.params.get("parameter") != "model":
         for module in ("generate", "demo", "choose", "score", "repair", "serve", "play"):
-            monkeypatch.setattr(f"constrain.cli.{module}_command.load_with_note", lambda name: made("llama"))
+            monkeypatch.setattr(f"constrain.cli.{module}_command.load_with_note", lambda name: build_model("llama"))
 
 
 @pytest.fixture

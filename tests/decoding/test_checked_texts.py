@@ -23,7 +23,7 @@ from constrain.sampling.checkers import ValidatorChecker
 from constrain.sampling.core.masked_sampling import PLAIN, Proposal, apply_proposal
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.markov_factory import PIECES, Case, Tokens, cases, g_test
-from tests.model_factory import TableModel, made
+from tests.model_factory import TableModel, build_model
 
 BYTES = Vocabulary.bytes()
 CASE = cases()["pieces"]
@@ -171,7 +171,7 @@ def test_a_text_that_cannot_end_is_an_error_that_says_so() -> None:
 
 def test_an_engine_checks_lists_in_one_batch() -> None:
     """The same texts as of single calls, in fewer steps; with and without a constraint."""
-    loaded = made("llama")
+    loaded = build_model("llama")
     check = PrefixChecker(lambda text: "dead" if "a" in text else "complete" if len(text) > 1 else "ok")
     prompts, given = ["name", "x", "city"], {"regex": ["[a-d]{1,6}", None, "[ab]{2}c"], "max_tokens": 24, "n": 3}
     with Engine(loaded) as engine:
@@ -189,7 +189,7 @@ def test_an_engine_checks_lists_in_one_batch() -> None:
 
 
 def test_drafts_do_not_change_checked_texts() -> None:
-    loaded, check = made("llama"), PrefixChecker(lambda text: "dead" if text.count("1") > 1 else "complete")
+    loaded, check = build_model("llama"), PrefixChecker(lambda text: "dead" if text.count("1") > 1 else "complete")
     schema = {"type": "object", "properties": {"name": {"type": "string"}, "ages": {"type": "integer"}},
               "required": ["name", "ages"], "additionalProperties": False}  # fmt: skip
     texts = []
@@ -201,7 +201,7 @@ def test_drafts_do_not_change_checked_texts() -> None:
 
 
 def test_a_check_after_a_healed_prompt_sees_the_text_alone() -> None:
-    loaded, seen = made("llama"), list[str]()
+    loaded, seen = build_model("llama"), list[str]()
 
     def note(text: str) -> str:
         seen.append(text)

@@ -42,8 +42,8 @@ def test_the_loop_is_the_loop_by_hand(seed: int, texts: set[bytes], sharp: float
     constraint, proposal = FiniteConstraint(VOCABULARY, texts), Proposal(temperature=sharp)
     lm = TableModel(VOCABULARY.size, seed)
     tokens, logprob, weight = by_hand(lm, constraint, np.random.default_rng(seed), proposal)
-    calls = len(lm.asked)
-    lm.asked.clear()
+    calls = len(lm.row_counts)
+    lm.row_counts.clear()
     out = generate_text(lm, constraint, rng=np.random.default_rng(seed), max_tokens=64, proposal=proposal)
     assert out.tokens == tokens
     assert out.data in texts
@@ -51,8 +51,8 @@ def test_the_loop_is_the_loop_by_hand(seed: int, texts: set[bytes], sharp: float
     assert out.log_weight == pytest.approx(weight)
     assert out.finish_reason == "complete"
     assert out.stats.tokens == len(tokens) + 1
-    assert out.stats.model_calls == len(lm.asked) <= calls
-    assert out.stats.forced_tokens == calls - len(lm.asked)
+    assert out.stats.model_calls == len(lm.row_counts) <= calls
+    assert out.stats.forced_tokens == calls - len(lm.row_counts)
     if sharp == 1:
         assert out.stats.log_mass == pytest.approx(weight)
 
@@ -67,7 +67,7 @@ def test_a_forced_run_costs_one_call_if_the_model_spells_it_so() -> None:
     lm.table = table - np.logaddexp.reduce(table, axis=1, keepdims=True)
     out = generate_text(lm, constraint, rng=np.random.default_rng(0), max_tokens=20)
     assert out.tokens == spelled
-    assert lm.asked == [len(spelled) + 1]
+    assert lm.row_counts == [len(spelled) + 1]
     assert out.stats.forced_tokens == len(spelled)
     assert out.logprob == pytest.approx(lm.logprob([*spelled, 263]))
 
@@ -80,7 +80,7 @@ def test_every_budget_holds(seed: int, texts: set[bytes], most: int) -> None:
     if most < least:
         with pytest.raises(LimitError, match=f"takes {least} tokens"):
             generate_text(lm, constraint, rng=np.random.default_rng(seed), max_tokens=most)
-        assert not lm.asked, "refused before the model was asked"
+        assert not lm.row_counts, "refused before the model was asked"
         return
     pieces: list[Piece] = []
     out = generate_text(lm, constraint, rng=np.random.default_rng(seed), max_tokens=most, stream=pieces.append)
@@ -114,15 +114,15 @@ def test_a_long_completion_is_scored_in_parts() -> None:
     lm = TableModel(BYTES.size)
     out = generate_text(lm, FiniteConstraint(BYTES, [short, long]), rng=np.random.default_rng(0), max_tokens=202)
     assert out.data == short
-    assert max(lm.asked) <= DRAFT + 1
+    assert max(lm.row_counts) <= DRAFT + 1
     lm.table[BYTES.size, ord("b")] = 60.0
     lm.table -= np.logaddexp.reduce(lm.table, axis=1, keepdims=True)
-    lm.asked.clear()
+    lm.row_counts.clear()
     out = generate_text(
         lm, FiniteConstraint(BYTES, [short, short + b"!", long]), rng=np.random.default_rng(0), max_tokens=202
     )
     assert out.data[:200] == short
-    assert max(lm.asked) <= DRAFT + 1
+    assert max(lm.row_counts) <= DRAFT + 1
     assert out.logprob == pytest.approx(lm.logprob([*out.tokens, 256]))
 
 

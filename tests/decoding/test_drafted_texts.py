@@ -30,7 +30,7 @@ from constrain.speculation.prompt_lookup import PromptLookup
 from constrain.speculation.suffix_lookup import SuffixHistory
 from constrain.speculation.text_drafts import TextDrafts
 from constrain.speculation.token_recycling import SuccessorMatrix
-from tests.markov_factory import ALARM, Case, ChainModel, cases, g_test
+from tests.markov_factory import PASS_ABOVE, Case, ChainModel, cases, g_test
 
 MOST = 24
 """Greatest length of texts whose weights are compared."""
@@ -220,14 +220,17 @@ def test_sampled_drafts_give_the_masked_distribution(kind: str, name: str) -> No
     case, n = cases()[name], 250
     proposal = Proposal(0.8, top_k=3) if name in ("pieces", "sums") else PLAIN
     sources = [SAMPLED[kind](case, seed) for seed in range(n)]
-    assert g_test(begin(case, sources, [[seed, 1] for seed in range(n)], proposal), masked_law(case, proposal)) > ALARM
+    assert (
+        g_test(begin(case, sources, [[seed, 1] for seed in range(n)], proposal), masked_law(case, proposal))
+        > PASS_ABOVE
+    )
 
 
 @pytest.mark.parametrize("kind", DETERMINISTIC)
 def test_deterministic_drafts_give_the_masked_distribution(kind: str) -> None:
     case, n = cases()["pieces"], 250
     sources = [DETERMINISTIC[kind](case, seed) for seed in range(n)]
-    assert g_test(begin(case, sources, [[seed, 2] for seed in range(n)], PLAIN), masked_law(case)) > ALARM
+    assert g_test(begin(case, sources, [[seed, 2] for seed in range(n)], PLAIN), masked_law(case)) > PASS_ABOVE
 
 
 @pytest.mark.parametrize("kind", SAMPLED)
@@ -280,7 +283,7 @@ def test_samples_of_one_request_do_not_share_a_sampled_draft() -> None:
         finish_runs(scheduler, [run])
         one, other = (outcome.tokens[:1] for outcome in run.outcomes)
         pairs[(*one, -2, *other)] += 1
-    assert g_test(pairs, joint) > ALARM
+    assert g_test(pairs, joint) > PASS_ABOVE
 
 
 def test_a_matcher_after_rejected_drafts_is_that_of_a_fresh_replay() -> None:

@@ -19,7 +19,7 @@ from constrain.decoding.logit_adjustment import (
     unite_ids,
 )
 from constrain.sampling.core.masked_sampling import Proposal, apply_proposal
-from tests.markov_factory import ALARM, TWO, ChainModel, g_test
+from tests.markov_factory import PASS_ABOVE, TWO, ChainModel, g_test
 from tests.model_factory import TableModel
 
 SIZE = 12
@@ -183,6 +183,6 @@ def test_exact_samples_are_exact_under_the_adjusted_model() -> None:
     total = sum(expected.values())
     draws = sampling.draw(adjusted, constraint, sampler="exact", n=2000, rng=np.random.default_rng(5), max_tokens=5)
     law = {tokens: p / total for tokens, p in expected.items()}
-    assert g_test(Counter(tuple(one.tokens) for one in draws), law) > ALARM
+    assert g_test(Counter(tuple(one.tokens) for one in draws), law) > PASS_ABOVE
     one = draws.draws[0]
     assert one.logprob == pytest.approx(np.log(expected[tuple(one.tokens)]))

@@ -18,7 +18,7 @@ from constrain.decoding.requests import GenerationRequest
 from constrain.decoding.scheduler import Scheduler
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.markov_factory import ChainModel
-from tests.model_factory import TableModel, made
+from tests.model_factory import TableModel, build_model
 
 LETTERS = Vocabulary.from_tokens([b"a", b"b", b"c", None], eos_ids=[3])
 BYTES = Vocabulary.bytes()
@@ -61,7 +61,7 @@ def test_slots_of_a_model_give_plain_rows(family: str, kind: Any) -> None:
     """Also after tokens were taken back, and when prompts are fed in parts."""
     from constrain.integrations.runner_choice import make_runner
 
-    loaded, rng = made(family), np.random.default_rng(3)
+    loaded, rng = build_model(family), np.random.default_rng(3)
     prompt = rng.integers(5, 60, 11).tolist()
     plain, width = loaded.on(prompt), loaded.vocabulary.size
     runner = make_runner(loaded.model, width)
@@ -80,7 +80,7 @@ def test_slots_of_a_model_give_plain_rows(family: str, kind: Any) -> None:
 
 
 def test_a_chain_is_one_step_and_a_beam_feeds_one_token_a_text() -> None:
-    loaded, steps = made("llama"), []
+    loaded, steps = build_model("llama"), []
     from constrain.integrations.runner_choice import make_runner
 
     runner = make_runner(loaded.model, loaded.vocabulary.size)

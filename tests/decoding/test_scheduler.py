@@ -237,8 +237,8 @@ def test_cancelled_runs_free_their_slots() -> None:
 def test_an_error_of_the_model_ends_the_texts_of_its_step() -> None:
     class Failing(TableModel):
         def next_logprobs(self, prefixes: Any) -> Any:
-            if len(self.asked) == 2:
-                self.asked.append(0)
+            if len(self.row_counts) == 2:
+                self.row_counts.append(0)
                 raise RuntimeError("out of memory")
             return super().next_logprobs(prefixes)
 

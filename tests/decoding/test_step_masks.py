@@ -11,7 +11,7 @@ from constrain.base.errors import VocabularyError
 from constrain.decoding.step_masks import MaskBuffer, compute_step_masks
 from constrain.speculation.draft_source import NO_DRAFT, DraftTree
 from constrain.vocabulary.vocabulary import Vocabulary
-from tests.model_factory import made
+from tests.model_factory import build_model
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from([0, 4, 7])), max_size=60))
@@ -30,7 +30,7 @@ def test_the_buffer_is_at_most_twice_as_large_as_was_needed(steps: list[tuple[in
 def test_constrained_and_unconstrained_texts_alternate() -> None:
     """An Engine whose requests alternate keeps its buffer small."""
     pytest.importorskip("transformers")
-    with constrain.Engine(made("llama")) as engine:
+    with constrain.Engine(build_model("llama")) as engine:
         for turn in range(12):
             assert engine.generate("a", regex="[ab]{3}", max_tokens=9, seed=turn).text
             engine.generate("a", max_tokens=2, seed=turn)

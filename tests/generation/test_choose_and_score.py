@@ -13,7 +13,7 @@ from constrain import sampling
 from constrain.base.errors import ArgumentError, TokenRefused, UnsupportedError
 from constrain.scoring.spelling_search import sum_spellings
 from tests.markov_factory import PIECES, ChainModel, g_test
-from tests.model_factory import TableModel, made
+from tests.model_factory import TableModel, build_model
 
 BYTES = constrain.Vocabulary.bytes()
 
@@ -66,7 +66,7 @@ def test_the_embedded_model_chooses_in_one_call() -> None:
 @pytest.mark.parametrize("family", ["llama", "gpt2", "t5"])
 def test_one_pass_over_a_tree_of_prefixes_gives_the_rows_of_single_passes(family: str) -> None:
     pytest.importorskip("transformers")
-    loaded = made(family)
+    loaded = build_model(family)
     prefixes = [[], [5], [5, 6], [5, 6, 7], [8], [8, 9], [5, 6, 9]]
     together = loaded.on([3, 4]).next_logprobs(prefixes)
     for prefix, row in zip(prefixes, together):
@@ -75,7 +75,7 @@ def test_one_pass_over_a_tree_of_prefixes_gives_the_rows_of_single_passes(family
 
 def test_a_tree_of_prefixes_is_evaluated_by_its_leaves() -> None:
     pytest.importorskip("transformers")
-    lm = made("llama").on([3, 4])
+    lm = build_model("llama").on([3, 4])
     lm.next_logprobs([[], [5], [5, 6], [5, 6, 7], [8], [8, 9], [5, 6, 9]])
     before = lm.tokens_fed
     lm.next_logprobs([[], [5], [5, 6], [5, 6, 7], [8], [8, 9], [5, 6, 9]])

@@ -22,7 +22,7 @@ from constrain.speculation.suffix_lookup import SuffixHistory
 from constrain.speculation.text_drafts import TextDrafts
 from constrain.speculation.token_recycling import SuccessorMatrix
 from constrain.vocabulary.vocabulary import Vocabulary
-from tests.model_factory import FAMILIES, TableModel, made
+from tests.model_factory import FAMILIES, TableModel, build_model
 
 SCHEMA = {
     "type": "array",
@@ -52,16 +52,16 @@ def drafts_for(family: str) -> dict[str, Any]:
         "constraint": "constraint",
         "none": "none",
         "an empty list": [],
-        "the same model": made(family),
-        "another model": made(family, 1),
-        "another vocabulary": made("mistral" if family in ("llama", "gpt2") else "llama"),
-        "a list": [PromptLookup(least=1), SuffixHistory(), SuccessorMatrix(made(family).vocabulary.size)],
+        "the same model": build_model(family),
+        "another model": build_model(family, 1),
+        "another vocabulary": build_model("mistral" if family in ("llama", "gpt2") else "llama"),
+        "a list": [PromptLookup(least=1), SuffixHistory(), SuccessorMatrix(build_model(family).vocabulary.size)],
     }
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_likeliest_text_is_that_without_drafts(family: str) -> None:
-    loaded = made(family)
+    loaded = build_model(family)
     plain = write(loaded, None, temperature=0)
     for name, draft in drafts_for(family).items():
         drafted = write(loaded, draft, temperature=0)
@@ -71,7 +71,7 @@ def test_the_likeliest_text_is_that_without_drafts(family: str) -> None:
 
 @pytest.mark.parametrize("kind", ["prompt", "suffix", "recycling", "none", "another vocabulary", "a list"])
 def test_deterministic_drafts_do_not_change_samples(kind: str) -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     plain = write(loaded, None, n=3, seed=5)
     drafted = write(loaded, drafts_for("llama")[kind], n=3, seed=5)
     assert [one.text for one in drafted] == [one.text for one in plain]
@@ -79,8 +79,8 @@ def test_deterministic_drafts_do_not_change_samples(kind: str) -> None:
 
 
 def test_sampled_drafts_are_repeatable_and_valid() -> None:
-    loaded = made("llama")
-    texts = [[one.text for one in write(loaded, made("llama", 1), n=8, seed=5)] for _ in range(2)]
+    loaded = build_model("llama")
+    texts = [[one.text for one in write(loaded, build_model("llama", 1), n=8, seed=5)] for _ in range(2)]
     assert texts[0] == texts[1]
     assert len(set(texts[0])) > 1
     constraint = constrain.compile(loaded.vocabulary, schema=SCHEMA, style=STYLE)
@@ -91,7 +91,7 @@ def test_sampled_drafts_are_repeatable_and_valid() -> None:
 
 
 def test_lists_of_prompts_and_an_engine_take_drafts() -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     plain = constrain.generate(loaded, ["name", "age"], schema=SCHEMA, temperature=0, max_tokens=60)
     drafted = constrain.generate(loaded, ["name", "age"], schema=SCHEMA, temperature=0, max_tokens=60, draft="suffix")
     assert [one.tokens for one in drafted] == [one.tokens for one in plain]
@@ -115,7 +115,7 @@ def test_a_language_model_is_a_draft_of_a_language_model() -> None:
 
 
 def test_a_model_of_the_same_tokens_is_not_asked_for_text() -> None:
-    first, second, other = made("llama"), made("llama", 1), made("mistral")
+    first, second, other = build_model("llama"), build_model("llama", 1), build_model("mistral")
     assert have_same_tokens(first.vocabulary, second.vocabulary)
     padded = as_loaded(second.model, Vocabulary.from_tokenizer(second.tokenizer, size=first.vocabulary.size))
     assert have_same_tokens(first.vocabulary, padded.vocabulary)
@@ -129,7 +129,7 @@ def test_a_model_of_the_same_tokens_is_not_asked_for_text() -> None:
 
 
 def test_what_is_no_draft_is_refused() -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     for wrong in (5, True, {"prompt": 1}, object(), [5], [PromptLookup], PromptLookup, lambda: None):
         with pytest.raises(TypeError, match="draft"):
             write(loaded, wrong)
@@ -148,5 +148,5 @@ def test_a_source_that_ignores_constraint_and_limit_does_no_harm() -> None:
         def observe(self, tokens) -> None:
             pass
 
-    loaded = made("llama")
+    loaded = build_model("llama")
     assert write(loaded, [Wild()], seed=3).tokens == write(loaded, None, seed=3).tokens

@@ -24,7 +24,7 @@ from constrain.base.errors import ConstrainError, LimitError
 from constrain.base.options import Limits
 from constrain.decoding.requests import GenerationRequest
 from constrain.speculation.draft_source import NO_DRAFT, DraftTree
-from tests.model_factory import TableModel, made
+from tests.model_factory import TableModel, build_model
 
 BYTES = Vocabulary.bytes()
 SECONDS = 500
@@ -34,7 +34,7 @@ FORKING = """
 import os, signal, sys, threading, time
 import constrain
 from constrain.base.errors import ConstrainError
-from tests.model_factory import TableModel, made
+from tests.model_factory import TableModel, build_model
 
 class Locked(TableModel):
     lock = threading.Lock()
@@ -45,7 +45,7 @@ class Locked(TableModel):
             return super().next_logprobs(prefixes)
 
 BYTES = constrain.Vocabulary.bytes()
-engines = [constrain.Engine(made("llama"), slots=3), constrain.Engine(Locked(BYTES.size), BYTES, slots=3)]
+engines = [constrain.Engine(build_model("llama"), slots=3), constrain.Engine(Locked(BYTES.size), BYTES, slots=3)]
 
 def write(engine, seed):
     return engine.generate("name" if engine is engines[0] else None, regex="[a-z]{12}", seed=seed).tokens
@@ -181,7 +181,7 @@ def test_an_interrupted_caller_frees_its_slot() -> None:
 
 
 def test_an_engine_that_is_forgotten_stops_its_thread_and_frees_its_cache() -> None:
-    engine = Engine(made("llama"))
+    engine = Engine(build_model("llama"))
     engine.generate("name", regex="[a-z]{8}", seed=1)
     thread, runner = engine._thread.thread, engine.runner
     assert thread is not None
@@ -253,7 +253,7 @@ def test_a_limit_of_one_request_leaves_the_others_alone() -> None:
 
 def test_hammering_and_cancelling_leaves_all_slots_free() -> None:
     options: dict[str, Any] = {"regex": "[a-z ]{4,40}", "max_tokens": 64}
-    with Engine(made("llama"), slots=3, prefixes=2, cache_bytes=1 << 16, prefill_tokens=8) as engine:
+    with Engine(build_model("llama"), slots=3, prefixes=2, cache_bytes=1 << 16, prefill_tokens=8) as engine:
         wanted = engine.generate("name of people", seed=5, **options).tokens
         failures: list[BaseException] = []
 

@@ -9,7 +9,7 @@ import pytest
 
 import constrain
 from constrain import ValueRefused, Vocabulary, generate
-from tests.model_factory import TableModel, made
+from tests.model_factory import TableModel, build_model
 
 BYTES = Vocabulary.bytes()
 OPTIONS: list[dict[str, Any]] = [
@@ -59,7 +59,7 @@ def test_events_name_a_refused_text_as_an_error() -> None:
 def test_a_transformers_model_has_them_in_a_batch() -> None:
     """Penalties on logits and prompts with the constraint, beside other texts in the batch."""
     pytest.importorskip("torch")
-    loaded = made("llama")
+    loaded = build_model("llama")
     given: dict[str, Any] = {
         "regex": "[a-z ]{3,12}", "max_tokens": 15, "seed": 2, "repetition_penalty": 1.6, "temperature": 0.7,
         "show_constraint": "{prompt} ({constraint})",

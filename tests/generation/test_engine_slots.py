@@ -16,7 +16,7 @@ from constrain import BeamSearch, BestFirst, Engine, Lookahead, StochasticBeams,
 from constrain.base.errors import ArgumentError, ConstrainError, LimitError, UnsupportedError
 from constrain.checking import PrefixChecker
 from tests.markov_factory import cases
-from tests.model_factory import TableModel, made
+from tests.model_factory import TableModel, build_model
 
 BYTES = Vocabulary.bytes()
 PROMPTS = ["name", "the order of people", "city"]
@@ -31,7 +31,7 @@ WORDS = "(ab|abba|b|bab|aabb)(ab)*"
 def test_searches_of_an_engine_find_what_searches_over_a_model_of_their_own_find(search: Any) -> None:
     from constrain import beam_search, best_first_search, compile as compile_constraint, stochastic_beam_search
 
-    loaded = made("llama")
+    loaded = build_model("llama")
     constraint = compile_constraint(loaded.vocabulary, regex="[a-d]{2,5}")
     with Engine(loaded, slots=6, prefill_tokens=8) as engine:
         found = engine.generate(PROMPTS, regex="[a-d]{2,5}", search=search, n=2, max_tokens=12, seed=[1, 2, 3])
@@ -55,7 +55,7 @@ def test_searches_feed_less_than_over_a_cache_of_one_text() -> None:
     """Prefixes of the queue, and those of the look-ahead, are extended in slots."""
     from constrain import beam_search, best_first_search, compile as compile_constraint
 
-    loaded, prompt = made("llama"), [*range(5, 45)]
+    loaded, prompt = build_model("llama"), [*range(5, 45)]
     constraint = compile_constraint(loaded.vocabulary, regex="[a-d]{6,12}")
     for search in (BestFirst(max_calls=80, beam=0), BeamSearch(width=4, lookahead=Lookahead(steps=3))):
         with Engine(loaded) as engine:
@@ -69,7 +69,7 @@ def test_searches_feed_less_than_over_a_cache_of_one_text() -> None:
 
 def test_searches_share_steps_and_take_turns_with_texts() -> None:
     """More searches, sessions and texts than slots: each ends, in two orders of waiting."""
-    loaded = made("llama")
+    loaded = build_model("llama")
     search = BeamSearch(width=3)
     alone = [generate(loaded, prompt, regex="[a-d]{2,6}", search=search, n=2, max_tokens=10) for prompt in PROMPTS]
     texts = [generate(loaded, prompt, regex="[a-d]{2,6}", n=4, seed=1, max_tokens=10) for prompt in PROMPTS]
@@ -130,7 +130,7 @@ def test_wrong_searches_are_refused() -> None:
 
 
 def test_a_healed_search_gives_the_text_alone() -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     found = generate(loaded, "the na", regex="me[a-c]{1,2}", heal="prompt", search=BeamSearch(width=4), n=3)
     assert all(one.text.startswith("me") for one in found)
 
@@ -151,7 +151,7 @@ def write(s: Any) -> tuple[str, tuple[int, ...], float]:
 
 @pytest.mark.parametrize("family", ["llama", "gpt2", "t5"])
 def test_a_session_in_a_slot_writes_what_it_writes_alone(family: str) -> None:
-    loaded = made(family)
+    loaded = build_model(family)
     with Engine(loaded, slots=3, prefill_tokens=4) as engine:
         for seed in range(4):
             with session(loaded, "the order of people", seed=seed) as s:
@@ -166,7 +166,7 @@ def test_a_session_in_a_slot_writes_what_it_writes_alone(family: str) -> None:
 
 
 def test_many_sessions_and_requests_share_steps() -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     wanted = []
     for seed in range(6):
         with session(loaded, "city", seed=seed) as s:
@@ -190,7 +190,7 @@ def test_many_sessions_and_requests_share_steps() -> None:
 
 
 def test_an_idle_session_gives_its_slot_up_and_goes_on() -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     with session(loaded, "name", seed=3) as s:
         wanted = write(s)[:2]
     with Engine(loaded, slots=1) as engine, engine.session("name", seed=3) as s:
@@ -204,7 +204,7 @@ def test_an_idle_session_gives_its_slot_up_and_goes_on() -> None:
 
 
 def test_forks_have_slots_of_their_own() -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     with Engine(loaded) as engine, engine.session("name", seed=1) as s:
         s.write(regex="[ab]{3}")
         other = s.fork(seed=5)

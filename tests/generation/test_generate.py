@@ -235,9 +235,9 @@ def test_models_that_are_none() -> None:
 @pytest.fixture(scope="module", params=["llama", "gpt2", "mistral", "t5"])
 def loaded(request: pytest.FixtureRequest):
     pytest.importorskip("transformers")
-    from tests.model_factory import made
+    from tests.model_factory import build_model
 
-    return made(request.param)
+    return build_model(request.param)
 
 
 class TestRealModels:
@@ -299,9 +299,9 @@ class TestRealModels:
 
 def test_a_model_with_few_positions_ends_within_them() -> None:
     pytest.importorskip("transformers")
-    from tests.model_factory import made
+    from tests.model_factory import build_model
 
-    loaded = made("gpt2")
+    loaded = build_model("gpt2")
     prompt = [5] * (loaded.model.config.max_position_embeddings - 30)
     for seed in range(3):
         g = constrain.generate(loaded, prompt, schema={"type": "string", "minLength": 20}, seed=seed)
@@ -310,8 +310,8 @@ def test_a_model_with_few_positions_ends_within_them() -> None:
     assert loaded.on(prompt[:10]).max_new_tokens > 400
     with pytest.raises(LimitError, match="the prompt has 542 tokens; gpt2 has 512 positions"):
         constrain.generate(loaded, prompt + [5] * 60, regex="a")
-    assert made("llama").on(prompt).max_new_tokens == 2048 - len(prompt) + 1
-    assert made("t5").on(prompt).max_new_tokens is None
+    assert build_model("llama").on(prompt).max_new_tokens == 2048 - len(prompt) + 1
+    assert build_model("t5").on(prompt).max_new_tokens is None
 
 
 def test_the_embedded_model() -> None:

@@ -14,7 +14,7 @@ from constrain import AStarDecoding, BeamSearch, BestFirst, MinimumBayesRisk, Ph
 from constrain.base.errors import ArgumentError, UnsupportedError
 from constrain.sampling import Guide, SamplingTarget
 from tests.markov_factory import cases
-from tests.model_factory import made
+from tests.model_factory import build_model
 
 FLAT = {"type": "object", "properties": {"a": {"enum": [1, 2, True]}}, "required": ["a"], "additionalProperties": False}
 REGEX = "(ab|abba|b|bab|aabb)(ab)*"
@@ -72,7 +72,7 @@ def test_wrong_combinations_are_refused() -> None:
 @pytest.mark.slow
 def test_engines_decide_too() -> None:
     pytest.importorskip("torch")
-    with constrain.Engine(made("llama")) as engine:
+    with constrain.Engine(build_model("llama")) as engine:
         found = engine.generate([3, 7, 9], schema=FLAT, decide="mbr", n=2, max_tokens=20, seed=1)
         assert all(one.value["a"] in (1, 2, True) for one in found)
         with pytest.raises(UnsupportedError, match="mixtures"):
@@ -83,7 +83,7 @@ def test_engines_decide_too() -> None:
 def test_superposed_drafts_of_models_of_transformers(family: str) -> None:
     """Valid, different, with the model's own log-probabilities, and one pass per token."""
     torch = pytest.importorskip("torch")
-    loaded, ids = made(family), [3, 7, 9]
+    loaded, ids = build_model(family), [3, 7, 9]
     found = generate(loaded, ids, schema=FLAT, decide=constrain.Superposed(drafts=3), n=3, max_tokens=20)
     assert len({one.tokens for one in found}) == len(found) > 1
     longest = max(len(one.tokens) for one in found)
@@ -104,7 +104,7 @@ def test_mixtures_of_one_token_are_that_token(family: str) -> None:
     pytest.importorskip("torch")
     from constrain.integrations.superposed_model import SuperposedModel
 
-    loaded, tokens = made(family), [5, 8, 2]
+    loaded, tokens = build_model(family), [5, 8, 2]
     model = SuperposedModel(loaded.on([3, 7, 9]))
     for k in (0, 1, 3, 2):
         row = model.next_superposed([{token: 1.0} for token in tokens[:k]])
@@ -139,7 +139,7 @@ def test_a_model_judges_its_own_text() -> None:
     pytest.importorskip("torch")
     from constrain.generation.self_evaluation import SelfEvaluation
 
-    loaded = made("llama")
+    loaded = build_model("llama")
     judge = SelfEvaluation(loaded, "{text}", answers=("a", "b"), weight=2.0)
     shares = constrain.choose(loaded, "xyz", ["a", "b"], ends="prefix").probabilities
     assert judge("xyz") == pytest.approx(2 * math.log(shares["a"]))

@@ -16,7 +16,7 @@ from constrain import Constraint, ConstraintLogitsProcessor, compile, generate, 
 from constrain.base.errors import ConstrainError
 from constrain.sampling import SAMPLERS
 from tests.markov_factory import TWO, ChainModel
-from tests.model_factory import made
+from tests.model_factory import build_model
 
 REGEX = "(b*a){3}b"
 GIVEN: dict[str, Any] = {"regex": REGEX, "tokenizer": TWO, "max_tokens": 8, "seed": 3, "n": 3}
@@ -150,7 +150,7 @@ PREFIXES: list[list[list[int]]] = [
 def test_a_forward_pass_that_was_interrupted_leaves_no_wrong_keys(family: str) -> None:
     """At each layer of each pass: rows after it are those of a model that was never interrupted."""
     torch = pytest.importorskip("torch")
-    loaded = made(family)
+    loaded = build_model(family)
     fresh = [loaded.on([3, 4]).next_logprobs(asked) for asked in PREFIXES]
     # Submodules that compute, in the order in which a pass runs them; an exception after one leaves its layer longer.
     parts = [part for name, part in loaded.model.named_modules() if name.endswith(("mlp", "layer.1", "layer.2"))]
@@ -176,7 +176,7 @@ def test_a_processor_that_was_interrupted_follows_the_ids_again() -> None:
     """`model.generate` stopped by an exception in a later processor; the next call with the same ids masks the same."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    loaded = made("llama")
+    loaded = build_model("llama")
     constraint = compile(loaded.vocabulary, regex="[a-c]{2,8}")
 
     class Stop(transformers.LogitsProcessor):

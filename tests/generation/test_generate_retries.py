@@ -13,8 +13,8 @@ import pytest
 from constrain import ConstrainError, LimitError, ValueRefused, Vocabulary, generate
 from constrain.base.errors import ArgumentError
 from constrain.sampling import ValidatorChecker
-from tests.markov_factory import ALARM, TWO, ChainModel, cases, g_test
-from tests.model_factory import TableModel, made
+from tests.markov_factory import PASS_ABOVE, TWO, ChainModel, cases, g_test
+from tests.model_factory import TableModel, build_model
 
 pydantic = pytest.importorskip("pydantic")
 BYTES = Vocabulary.bytes()
@@ -111,7 +111,7 @@ def test_exact_draws_stay_exact(case: Any) -> None:
     )
     assert texts.refused > 0
     counts = Counter(tuple(one.tokens) for one in texts.generations)
-    assert g_test(counts, {tokens: p / total for tokens, p in law.items()}) > ALARM
+    assert g_test(counts, {tokens: p / total for tokens, p in law.items()}) > PASS_ABOVE
 
 
 def test_a_validator_with_the_exact_sampler_is_exact() -> None:
@@ -129,7 +129,7 @@ def test_a_validator_with_the_exact_sampler_is_exact() -> None:
     law = {text: math.exp(value - max(logs.values())) / total for text, value in logs.items()}
     drawn = generate(lm, schema=Even, style=compact, n=300, seed=2, retries=500, **given)
     assert sum(len(one.refusals) for one in drawn) > 0
-    assert g_test(Counter(one.text for one in drawn), law) > ALARM
+    assert g_test(Counter(one.text for one in drawn), law) > PASS_ABOVE
 
 
 def test_a_checker_object_guides_masked_texts() -> None:
@@ -193,7 +193,7 @@ def test_refused_texts_count_as_weight_zero() -> None:
 
 def test_the_reason_is_put_into_the_next_prompt() -> None:
     pytest.importorskip("transformers")
-    loaded = made("llama")
+    loaded = build_model("llama")
     loaded.tokenizer.chat_template = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
     seen: list[str] = []
     original = loaded.tokenizer.apply_chat_template

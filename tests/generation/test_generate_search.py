@@ -12,7 +12,7 @@ import constrain
 from constrain import BeamSearch, BestFirst, PhraseBanks, StochasticBeams, generate
 from constrain.base.errors import ArgumentError, UnsupportedError
 from tests.markov_factory import cases
-from tests.model_factory import made
+from tests.model_factory import build_model
 
 FLAT = {"type": "object", "properties": {"a": {"enum": [1, 2, True]}}, "required": ["a"], "additionalProperties": False}
 
@@ -55,7 +55,7 @@ def test_a_check_holds_for_every_text() -> None:
 def test_models_of_transformers_with_their_caches(family: str) -> None:
     """Every text is valid, and its log-probability is at least that of its likeliest spelling under the model."""
     torch = pytest.importorskip("torch")
-    loaded = made(family)
+    loaded = build_model(family)
     ids = [3, 7, 9]
     found = generate(
         loaded, ids, schema=FLAT, style=constrain.Style(whitespace="compact"), n=3, max_tokens=20,
@@ -73,7 +73,7 @@ def test_models_of_transformers_with_their_caches(family: str) -> None:
 def test_each_step_feeds_one_token_per_hypothesis() -> None:
     """The keys and values of the last step are gathered in the order of the new hypotheses."""
     pytest.importorskip("torch")
-    loaded = made("llama")
+    loaded = build_model("llama")
     prompted, prompt = loaded.on([3, 7, 9, 11]), 4
     constraint = constrain.compile(loaded.vocabulary, regex="[a-z]{3,8}")
     found = constrain.beam_search(prompted, constraint, BeamSearch(width=5), n=5, max_tokens=10)

@@ -12,7 +12,7 @@ import pytest
 import constrain
 from constrain import ArgumentError, ConstrainError, UnsupportedError, Vocabulary, VocabularyError, generate
 from constrain.sampling import SAMPLERS
-from tests.markov_factory import ALARM, TWO, ChainModel, g_test
+from tests.markov_factory import PASS_ABOVE, TWO, ChainModel, g_test
 from tests.model_factory import TableModel
 
 BYTES = Vocabulary.bytes()
@@ -42,7 +42,7 @@ def adjusted_law(bias: dict[int, float], presence: float) -> dict[str, float]:
 def test_exact_texts_have_the_distribution_of_the_adjusted_model(options: dict) -> None:
     law = adjusted_law({0: 1.5} if "logit_bias" in options else {}, options.get("presence_penalty", 0.0))
     texts = Counter(one.text for one in generate(LM, **GIVEN, sampler="exact", n=1500, **options))
-    assert g_test(texts, law) > ALARM
+    assert g_test(texts, law) > PASS_ABOVE
     assert g_test(texts, adjusted_law({}, 0.0)) < 1e-6, "the options matter"
 
 
@@ -62,9 +62,9 @@ def test_masked_texts_have_their_logprob_under_the_adjusted_model() -> None:
 def test_the_prompt_counts_for_the_repetition_penalty_on_logits() -> None:
     """The first greedy token of a transformers model is that of transformers' own processor."""
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
-    from tests.model_factory import made
+    from tests.model_factory import build_model
 
-    loaded = made("llama")
+    loaded = build_model("llama")
     for seed in range(6):
         prompt = [int(token) for token in np.random.default_rng(seed).integers(10, 60, 7)]
         with torch.inference_mode():

@@ -28,7 +28,7 @@ COMPACT = constrain.Style(whitespace="compact")
 
 @pytest.mark.parametrize("family", ["llama", "gpt2", "mistral"])
 def test_a_healed_prompt_is_continued_across_its_end(family: str) -> None:
-    loaded = model_factory.made(family)
+    loaded = model_factory.build_model(family)
     ids = loaded.prompt_ids(PROMPT)
     healed = heal_prompt(loaded.vocabulary, ids, least=1)
     assert healed.prefix
@@ -51,7 +51,7 @@ def test_a_healed_prompt_is_continued_across_its_end(family: str) -> None:
 
 
 def test_healing_with_schemas_captures_stops_and_lists() -> None:
-    loaded = model_factory.made("llama")
+    loaded = model_factory.build_model("llama")
     one = constrain.generate(loaded, PROMPT, schema=SCHEMA, heal="prompt", seed=1, max_tokens=80)
     assert one.value["city"] == "Zürich"
     form = constrain.regex("[a-z]{2}").named("a") + ", " + constrain.regex("[a-z]{1,4}").named("b")
@@ -70,7 +70,7 @@ def test_healing_with_schemas_captures_stops_and_lists() -> None:
 @pytest.mark.parametrize("family", ["llama", "mistral", "t5"])
 def test_canonical_runs_of_transformers_models(family: str) -> None:
     """Valid, complete, in fewer calls, and the weight is log p / q' also where several texts share a batch."""
-    loaded = model_factory.made(family)
+    loaded = model_factory.build_model(family)
     arguments = {"schema": SCHEMA, "style": COMPACT, "seed": 2, "n": 4, "max_tokens": 90}
     plain = constrain.generate(loaded, PROMPT, **arguments)
     runs = constrain.generate(loaded, PROMPT, forced="canonical", **arguments)
@@ -98,7 +98,7 @@ def test_canonical_runs_of_transformers_models(family: str) -> None:
 
 
 def test_both_options_together_and_small_budgets() -> None:
-    loaded = model_factory.made("llama")
+    loaded = model_factory.build_model("llama")
     for most in (60, 45, 40, 36):
         try:
             one = constrain.generate(
@@ -111,7 +111,7 @@ def test_both_options_together_and_small_budgets() -> None:
 
 
 def test_wrong_calls() -> None:
-    loaded = model_factory.made("llama")
+    loaded = model_factory.build_model("llama")
     with pytest.raises(ArgumentError, match="heal"):
         constrain.generate(loaded, PROMPT, regex="a", heal="all")
     with pytest.raises(ArgumentError, match="forced"):
@@ -125,7 +125,7 @@ def test_wrong_calls() -> None:
     with pytest.raises(UnsupportedError, match="LanguageModel"):
         constrain.generate(TableModel(257), regex="a", tokenizer=Vocabulary.bytes(), heal="prompt")
     with pytest.raises(UnsupportedError, match="encoder"):
-        constrain.generate(model_factory.made("t5"), PROMPT, regex="a", heal="prompt")
+        constrain.generate(model_factory.build_model("t5"), PROMPT, regex="a", heal="prompt")
     with pytest.raises(UnsupportedError, match="retry_prompt"):
         messages = [{"role": "user", "content": "a"}]
         constrain.generate(loaded, messages, regex="a", heal="prompt", retry_prompt="{text} {reason}")

@@ -19,7 +19,7 @@ from constrain.base.errors import ArgumentError, ConstrainError, LimitError
 from constrain.decoding.events import FinishEvent, TextEvent
 from constrain.decoding.generation_loop import generate_text
 from constrain.sampling.core.masked_sampling import Proposal
-from tests.model_factory import FAMILIES, TableModel, made
+from tests.model_factory import FAMILIES, TableModel, build_model
 
 PROMPTS = ["name", "the order of people", "city", "age and name in list", "true", "street green", "email", "x"]
 SCHEMA = {
@@ -31,7 +31,7 @@ BYTES = Vocabulary.bytes()
 
 @pytest.fixture
 def engine() -> Iterator[Engine]:
-    with Engine(made("llama"), slots=6, prefill_tokens=8) as one:
+    with Engine(build_model("llama"), slots=6, prefill_tokens=8) as one:
         yield one
 
 
@@ -42,7 +42,7 @@ def texts_of(generations: Any) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_a_batch_of_prompts_gives_the_texts_of_the_single_loop(family: str, temperature: float) -> None:
-    loaded = made(family)
+    loaded = build_model(family)
     constraint = compile(loaded.vocabulary, schema=SCHEMA)
     with Engine(loaded, slots=5) as engine:
         batch = engine.generate(PROMPTS, schema=SCHEMA, temperature=temperature, seed=[*range(8)], max_tokens=20)
@@ -61,7 +61,7 @@ def test_a_batch_of_prompts_gives_the_texts_of_the_single_loop(family: str, temp
 
 
 def test_thirty_two_constraints_in_one_batch() -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     patterns = [f"[a-{'bcdefghi'[k % 8]}]{{{k // 8 + 1},{k // 2 + 3}}}" for k in range(32)]
     prompts = [PROMPTS[k % 8] for k in range(32)]
     with Engine(loaded) as engine:
@@ -73,7 +73,7 @@ def test_thirty_two_constraints_in_one_batch() -> None:
 
 @pytest.mark.parametrize("family", ["llama", "gpt2", "mistral"])
 def test_without_a_constraint_greedy_texts_are_those_of_transformers(family: str) -> None:
-    loaded = made(family)
+    loaded = build_model(family)
     prompts = PROMPTS[:4]
     with Engine(loaded) as engine:
         found = engine.generate(prompts, temperature=0, max_tokens=12)
@@ -92,7 +92,7 @@ def test_without_a_constraint_greedy_texts_are_those_of_transformers(family: str
 
 def test_samples_of_a_prompt_share_it_and_are_those_of_smaller_calls(engine: Engine) -> None:
     prompt = "the order of people in the street " * 3
-    wanted = texts_of(generate(made("llama"), prompt, schema=SCHEMA, n=8, seed=5, max_tokens=30))
+    wanted = texts_of(generate(build_model("llama"), prompt, schema=SCHEMA, n=8, seed=5, max_tokens=30))
     for n in (1, 3, 8):
         found = engine.generate(prompt, schema=SCHEMA, n=n, seed=5, max_tokens=30)
         assert texts_of(found) == wanted[:n]
@@ -124,7 +124,7 @@ def test_lists_and_mixed_constraints(engine: Engine) -> None:
 
 
 def test_generate_takes_lists_with_every_sampler_and_streams_all_texts() -> None:
-    loaded, pieces = made("llama"), list[Any]()
+    loaded, pieces = build_model("llama"), list[Any]()
     found = generate(loaded, ["name", "x"], regex="[ab]{4}", seed=1, n=2, stream=pieces.append)
     for prompt, texts in enumerate(found):
         for sample, one in enumerate(texts):
@@ -312,7 +312,7 @@ def test_an_engine_goes_on_after_an_error_of_the_model() -> None:
 
 def test_an_error_that_interrupts_a_step_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not that the Engine was closed, which it was not: the next call works."""
-    with Engine(made("llama")) as engine:
+    with Engine(build_model("llama")) as engine:
         monkeypatch.setattr(engine.scheduler, "fill_masks", lambda rows: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             engine.generate("a", regex="ab", max_tokens=9)

@@ -13,7 +13,7 @@ from constrain import Engine
 from constrain.base.errors import ArgumentError, LimitError
 from constrain.integrations.cached_texts import CachedText, KeptTexts, find_longest_prefix
 from constrain.integrations.transformers_runner import TransformersRunner
-from tests.model_factory import made
+from tests.model_factory import build_model
 
 SYSTEM = "the order of people in the street of a green city, with name and age and email "
 STEMS = ["", SYSTEM, SYSTEM * 2, SYSTEM + "name ", "age and name in list "]
@@ -22,7 +22,7 @@ PATTERN = "[a-e]{1,3}(x[a-z]{2,12})?"
 
 def fresh(family: str, prompt: str, n: int, seed: int) -> Any:
     """The oracle: an Engine that has seen nothing."""
-    with Engine(made(family), prefixes=0) as engine:
+    with Engine(build_model(family), prefixes=0) as engine:
         return engine.generate(prompt, regex=PATTERN, n=n, seed=seed, max_tokens=24)
 
 
@@ -41,7 +41,9 @@ def fresh(family: str, prompt: str, n: int, seed: int) -> Any:
 def test_texts_are_those_of_a_fresh_engine(
     family: str, calls: list[Any], slots: int, prefixes: int, cache_bytes: int
 ) -> None:
-    with Engine(made(family), slots=slots, prefixes=prefixes, cache_bytes=cache_bytes, prefill_tokens=16) as engine:
+    with Engine(
+        build_model(family), slots=slots, prefixes=prefixes, cache_bytes=cache_bytes, prefill_tokens=16
+    ) as engine:
         for prompts, n, seed in calls:
             texts = [stem + end for stem, end in prompts]
             found = engine.generate(texts, regex=PATTERN, n=n, seed=[seed] * len(texts), max_tokens=24)
@@ -66,8 +68,8 @@ def smallest(runner: TransformersRunner) -> int:
 
 
 def test_a_conversation_is_fed_its_new_turns_only() -> None:
-    with Engine(made("llama")) as engine:
-        loaded, prompt, seen = made("llama"), SYSTEM, 0
+    with Engine(build_model("llama")) as engine:
+        loaded, prompt, seen = build_model("llama"), SYSTEM, 0
         for _turn in range(4):
             ids = loaded.prompt_ids(prompt)
             answer = engine.generate(ids, regex="[a-z ]{6}", seed=1)
@@ -81,19 +83,19 @@ def test_a_conversation_is_fed_its_new_turns_only() -> None:
 
 def test_prompts_of_one_batch_feed_their_common_prefix_once() -> None:
     prompts = [f"{SYSTEM * 3}{name}" for name in ("a", "bc", "d", "ef", "g", "hi")]
-    with Engine(made("llama"), prefixes=0) as engine:
+    with Engine(build_model("llama"), prefixes=0) as engine:
         found = engine.generate(prompts, regex="[ab]{3}", seed=[*range(6)])
         fed = engine.runner.tokens_fed
-    lengths = [len(made("llama").prompt_ids(prompt)) for prompt in prompts]
+    lengths = [len(build_model("llama").prompt_ids(prompt)) for prompt in prompts]
     assert [one.stats.reused_tokens > max(lengths) - 8 for one in found] == [False] + [True] * 5
     assert fed < max(lengths) * 2
     for seed, (prompt, one) in enumerate(zip(prompts, found, strict=True)):
-        with Engine(made("llama"), prefixes=0) as alone:
+        with Engine(build_model("llama"), prefixes=0) as alone:
             assert alone.generate(prompt, regex="[ab]{3}", seed=seed).tokens == one.tokens
 
 
 def test_a_prompt_that_was_cancelled_does_not_hold_up_others() -> None:
-    with Engine(made("llama"), prefill_tokens=4) as engine:
+    with Engine(build_model("llama"), prefill_tokens=4) as engine:
         runs = []
         for _ in range(3):
             call = engine._prepare(SYSTEM * 2, {"regex": "ab", "max_tokens": 8})
@@ -110,7 +112,7 @@ def test_a_prompt_that_was_cancelled_does_not_hold_up_others() -> None:
 
 
 def test_a_full_queue_refuses_calls_and_loses_none() -> None:
-    with Engine(made("llama"), slots=2, max_queue=1) as engine:
+    with Engine(build_model("llama"), slots=2, max_queue=1) as engine:
         call = engine._prepare(["a"] * 3, {"regex": "[a-z]{6}", "max_tokens": 8})
         runs = [
             engine.scheduler.submit(request) for request in engine._draw(call).plan_round()
@@ -123,17 +125,17 @@ def test_a_full_queue_refuses_calls_and_loses_none() -> None:
         while engine.scheduler.has_work:
             engine.scheduler.step()
         assert [len(run.outcomes[0].data) for run in runs if run.outcomes[0]] == [6] * 3
-    with Engine(made("llama"), slots=2, max_queue=0) as engine:
+    with Engine(build_model("llama"), slots=2, max_queue=0) as engine:
         assert len(engine.generate(["a", "b"], regex="ab", max_tokens=8)) == 2
         with pytest.raises(LimitError, match="max_queue"):
             engine.generate(["a", "b", "c"], regex="ab", max_tokens=8)
     with pytest.raises(ArgumentError, match="max_queue"):
-        Engine(made("llama"), max_queue=-1)
+        Engine(build_model("llama"), max_queue=-1)
 
 
 def test_the_cache_shrinks_after_a_large_batch_and_a_long_text() -> None:
     budget = 1 << 17
-    with Engine(made("llama"), slots=16, cache_bytes=budget, prefixes=4) as engine:
+    with Engine(build_model("llama"), slots=16, cache_bytes=budget, prefixes=4) as engine:
         engine.generate([f"{SYSTEM}{k}" for k in range(16)], regex="[ab]{4}", seed=1)
         assert isinstance(engine.runner, TransformersRunner)
         assert count_cache(engine.runner) <= budget

@@ -16,7 +16,7 @@ from constrain.generation.prompt_composition import as_prompt_template, compose_
 from constrain.integrations.context_length import count_positions
 from constrain.integrations.token_lengths import TokenLengths
 from tests import tokenizer_factory
-from tests.model_factory import TableModel, made
+from tests.model_factory import TableModel, build_model
 
 PLAIN: Any = SimpleNamespace(compose=None)
 OWN: Any = SimpleNamespace(compose=lambda prompt, **given: f"own {prompt} {given}")
@@ -112,7 +112,7 @@ def test_templates_have_two_fields_only(template: Any, error: type) -> None:
 
 def test_generate_takes_them() -> None:
     pytest.importorskip("transformers")
-    loaded = made("gpt2")
+    loaded = build_model("gpt2")
     seen: list[Any] = []
     original = loaded.tokenizer._encode_plus
 
@@ -146,7 +146,7 @@ def test_generate_takes_them() -> None:
 def test_prompts_beyond_the_context_are_refused_with_numbers(family: str, positions: int | None) -> None:
     """Also of rotary models; a sliding window, as of this mistral model, is no limit."""
     pytest.importorskip("transformers")
-    loaded = made(family)
+    loaded = build_model(family)
     assert count_positions(loaded.model) == positions
     if positions is not None:
         with pytest.raises(LimitError, match=rf"prompt has {positions + 1:,} tokens; {family} has {positions:,} pos"):
@@ -155,7 +155,7 @@ def test_prompts_beyond_the_context_are_refused_with_numbers(family: str, positi
 
 @pytest.mark.parametrize("family", ["gpt2", "llama", "mistral", "t5"])
 def test_no_text_has_fewer_tokens_than_its_length_says(family: str) -> None:
-    loaded = made(family)
+    loaded = build_model(family)
     assert loaded.count_least_tokens("x" * 1_000) > 9 or family == "t5"  # a Unigram model does not say byte_fallback
     for text in ("", "a", " " * 999, "é!" * 40, "<|turn|><|end|>[INST]" * 9, '{"name": "x"}\n' * 30, "日本語🙂" * 20):
         assert loaded.count_least_tokens(text) <= len(loaded.prompt_ids(text))
@@ -165,9 +165,9 @@ def test_no_composed_text_has_fewer_tokens_than_its_length_says() -> None:
     """As tokenizers of Qwen: NFC makes one character of up to four."""
     tokenizers = pytest.importorskip("tokenizers")
     fast = tokenizers.Tokenizer.from_str(tokenizer_factory.byte_level_bpe().to_str())
-    plain = TokenLengths(tokenizer_factory.wrapped(fast, "<|end|>"), made("gpt2").vocabulary)
+    plain = TokenLengths(tokenizer_factory.wrapped(fast, "<|end|>"), build_model("gpt2").vocabulary)
     fast.normalizer = tokenizers.normalizers.NFC()
-    composing = TokenLengths(tokenizer_factory.wrapped(fast, "<|end|>"), made("gpt2").vocabulary)
+    composing = TokenLengths(tokenizer_factory.wrapped(fast, "<|end|>"), build_model("gpt2").vocabulary)
     for text in ("a" * 500, "\u03b1\u0313\u0300\u0345" * 100, "\u212a" * 100, "\u1112\u1161\u11ab" * 50):
         assert 0 < composing.count_least(text) <= len(fast.encode(text).ids)
     assert plain.count_least("a" * 500) > composing.count_least("a" * 500)
@@ -179,13 +179,13 @@ def test_no_composed_text_has_fewer_tokens_than_its_length_says() -> None:
     ):
         lossy = tokenizers.Tokenizer.from_str(fast.to_str())
         setattr(lossy, change, step)
-        assert TokenLengths(tokenizer_factory.wrapped(lossy, "<|end|>"), made("gpt2").vocabulary).most == 0
+        assert TokenLengths(tokenizer_factory.wrapped(lossy, "<|end|>"), build_model("gpt2").vocabulary).most == 0
     fast.add_tokens([tokenizers.AddedToken("<gap>", rstrip=True)])
-    assert TokenLengths(tokenizer_factory.wrapped(fast, "<|end|>"), made("gpt2").vocabulary).most == 0
+    assert TokenLengths(tokenizer_factory.wrapped(fast, "<|end|>"), build_model("gpt2").vocabulary).most == 0
 
 
 def test_a_text_far_beyond_the_context_is_refused_before_it_is_tokenised(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = made("gpt2")
+    loaded = build_model("gpt2")
     longest = loaded.token_lengths.most
     with pytest.raises(LimitError, match="tokens; gpt2 has 512 positions"):
         generate(loaded, "ab" * 512, regex="a")

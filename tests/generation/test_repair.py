@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import constrain
-from tests.model_factory import made
+from tests.model_factory import build_model
 
 
 @dataclass
@@ -36,7 +36,7 @@ def test_the_value_has_the_type() -> None:
 
 @pytest.mark.parametrize("kind", ["constraint", "form", "keyword"])
 def test_a_constraint_is_given_in_three_ways(kind: str) -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     forms: dict[str, tuple[Any, dict[str, Any]]] = {
         "constraint": (constrain.compile(loaded.vocabulary, regex="a+b"), {}),
         "form": (constrain.regex("a+b"), {}),
@@ -47,7 +47,7 @@ def test_a_constraint_is_given_in_three_ways(kind: str) -> None:
 
 
 def test_a_model_writes_the_text_again() -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     found = constrain.repair("x = 3", schema=SCHEMA, model=loaded, prompt="Give x.")
     assert constrain.repair(found.text, schema=SCHEMA).distance == 0
     assert found.distance > 0

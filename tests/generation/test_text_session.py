@@ -84,7 +84,7 @@ def test_the_tokens_spell_the_text() -> None:
 
 @pytest.mark.parametrize("family", ["llama", "gpt2", "mistral", "t5"])
 def test_a_session_over_a_transformers_model(family: str) -> None:
-    loaded = model_factory.made(family)
+    loaded = model_factory.build_model(family)
     with constrain.session(loaded, "Anna is", seed=1, max_tokens=20) as s:
         s.text(" a person.\nName: ")
         name = s.write("name", regex="[A-Z][a-zé]{0,6}")
@@ -104,7 +104,7 @@ def test_a_session_over_a_transformers_model(family: str) -> None:
 
 
 def test_fixed_text_is_tokenised_as_the_tokenizer_would() -> None:
-    loaded = model_factory.made("llama")
+    loaded = model_factory.build_model("llama")
     s = constrain.session(loaded, "the city of", seed=0)
     for part in (" Zür", "ich and Jör", "g is a pe", "rson"):
         s.text(part)
@@ -115,7 +115,7 @@ def test_fixed_text_is_tokenised_as_the_tokenizer_would() -> None:
 
 
 def test_forks_share_the_text_and_the_cache() -> None:
-    loaded = model_factory.made("llama")
+    loaded = model_factory.build_model("llama")
     s = constrain.session(loaded, "The following is a long prompt about people and their cities. " * 4, seed=0)
     s.text("Name: ").write("name", regex="[A-Z][a-z]{2}")
     fed = s.lm.tokens_fed  # type: ignore[attr-defined]
@@ -132,7 +132,7 @@ def test_forks_share_the_text_and_the_cache() -> None:
 
 
 def test_a_session_of_an_engine() -> None:
-    loaded = model_factory.made("llama")
+    loaded = model_factory.build_model("llama")
     with constrain.Engine(loaded) as engine, engine.session("Anna is", seed=1) as s:
         s.text(" a ").choose("what", ["person", "city"])
         alone = constrain.session(loaded, "Anna is", seed=1)
@@ -175,7 +175,7 @@ def test_a_refused_value_leaves_the_text_unchanged() -> None:
 
 
 def test_positions_of_the_model_are_not_exceeded() -> None:
-    loaded = model_factory.made("gpt2")  # 512 positions
+    loaded = model_factory.build_model("gpt2")  # 512 positions
     s = constrain.session(loaded, "a " * 505, seed=0)
     assert len(s.write(regex="[ab]*")) < 40
     s.text(" b" * 20)
@@ -184,7 +184,7 @@ def test_positions_of_the_model_are_not_exceeded() -> None:
 
 
 def test_a_full_context_is_not_blamed_on_max_tokens() -> None:
-    s = constrain.session(model_factory.made("gpt2"), [5] * 505, seed=0)  # 512 positions
+    s = constrain.session(model_factory.build_model("gpt2"), [5] * 505, seed=0)  # 512 positions
     with pytest.raises(LimitError, match="the prompt leaves 9 tokens of the model's context"):
         s.write(regex="[ab]{300}")
     with pytest.raises(LimitError, match="max_tokens"):

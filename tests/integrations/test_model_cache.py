@@ -10,7 +10,7 @@ import torch
 
 from constrain.base.errors import ConstrainError
 from constrain.integrations.transformers_models import as_loaded, load_model
-from tests.model_factory import FAMILIES, PADDING, made, tokenizer_for
+from tests.model_factory import FAMILIES, PADDING, build_model, build_tokenizer
 
 
 def plainly(loaded, prompt: list[int], prefix: list[int]) -> np.ndarray:
@@ -26,7 +26,7 @@ def plainly(loaded, prompt: list[int], prefix: list[int]) -> np.ndarray:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_next_logprobs_is_the_bare_model_in_any_order(family: str) -> None:
-    loaded = made(family)
+    loaded = build_model(family)
     rng = np.random.default_rng(0)
     prompt = loaded.prompt_ids("name and age of people")
     lm = loaded.on("name and age of people")
@@ -42,7 +42,7 @@ def test_next_logprobs_is_the_bare_model_in_any_order(family: str) -> None:
 
 
 def test_what_is_known_is_not_fed_again() -> None:
-    lm = made("llama").on("name")
+    lm = build_model("llama").on("name")
     start = len(lm.prompt_ids)
     lm.next_logprobs([[]])
     assert (lm.calls, lm.tokens_fed) == (1, start)
@@ -57,7 +57,7 @@ def test_particles_go_on_from_the_rows_of_the_last_step(family: str) -> None:
     """Texts copied, dropped and reordered: the distribution stays that of the bare model, and each step feeds one
     token a text.
     """
-    loaded = made(family)
+    loaded = build_model(family)
     prompt = loaded.prompt_ids("name and age of people")
     lm = loaded.on("name and age of people")
     steps = [
@@ -84,7 +84,7 @@ def test_particles_go_on_from_the_rows_of_the_last_step(family: str) -> None:
 
 
 def test_a_step_that_fails_leaves_nothing_half_done() -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     prompt = loaded.prompt_ids("name")
     lm = loaded.on("name")
     lm.next_logprobs([[5], [6]])
@@ -107,7 +107,7 @@ def test_a_population_feeds_each_distinct_text_once() -> None:
     from constrain.integrations.transformers_language_model import TransformersModel
     from constrain.sampling import draw
 
-    lm = TransformersModel(made("llama"), prompt="name")
+    lm = TransformersModel(build_model("llama"), prompt="name")
     constraint = constrain.compile(lm.vocabulary, regex="[a-f]{6,9}")
     head = len(lm.prompted.prompt_ids)
     drawn = draw(lm, constraint, sampler="smc", n=12, rng=np.random.default_rng(0), max_tokens=10)
@@ -117,12 +117,12 @@ def test_a_population_feeds_each_distinct_text_once() -> None:
 
 
 def test_no_prefixes_no_rows() -> None:
-    loaded = made("gpt2")
+    loaded = build_model("gpt2")
     assert loaded.on("name").next_logprobs([]).shape == (0, loaded.vocabulary.size)
 
 
 def test_a_model_whose_cache_cannot_be_cropped_is_recomputed() -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     lm = loaded.on("name")
     lm.crops = False
     prompt = loaded.prompt_ids("name")
@@ -132,8 +132,8 @@ def test_a_model_whose_cache_cannot_be_cropped_is_recomputed() -> None:
 
 
 def test_vocabulary_of_a_loaded_model() -> None:
-    loaded = made("llama")
-    tokenizer = tokenizer_for("llama")
+    loaded = build_model("llama")
+    tokenizer = build_tokenizer("llama")
     assert loaded.vocabulary.size == len(tokenizer) + PADDING
     assert loaded.vocabulary.eos_ids == (tokenizer.eos_token_id,)
     assert all(token is None for token in loaded.vocabulary.tokens[-PADDING:])
@@ -147,7 +147,7 @@ def test_vocabulary_of_a_loaded_model() -> None:
 
 
 def test_prompts() -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     ids = loaded.prompt_ids("name")
     assert loaded.prompt_ids(ids) == ids
     assert loaded.prompt_ids(None) == loaded.prompt_ids([]) == [loaded.tokenizer.bos_token_id]
@@ -160,8 +160,8 @@ def test_prompts() -> None:
 
 
 def test_messages_go_through_the_chat_template() -> None:
-    loaded = made("gpt2")
-    tokenizer = tokenizer_for("gpt2")
+    loaded = build_model("gpt2")
+    tokenizer = build_tokenizer("gpt2")
     tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}<|turn|>{% endfor %}"
     chat = as_loaded(loaded.model, tokenizer)
     assert chat.prompt_ids([{"role": "user", "content": "name"}]) == [*tokenizer("name")["input_ids"], 1]
@@ -174,13 +174,13 @@ def test_what_cannot_be_loaded_is_one_clear_error(tmp_path) -> None:
         with pytest.raises(ConstrainError, match="there is no model folder"):
             load_model(nowhere)
     with pytest.raises(ConstrainError, match="needs its tokenizer"):
-        model = made("llama").model
+        model = build_model("llama").model
         model.config.name_or_path = ""
         as_loaded(model)
 
 
 def test_a_saved_model_is_loaded_with_its_tokenizer(tmp_path) -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     loaded.model.save_pretrained(tmp_path)
     loaded.tokenizer.save_pretrained(tmp_path)
     again = load_model(tmp_path)

@@ -34,8 +34,8 @@ def folder(tmp_path: Path) -> Folder:
     """Saves a small model and its tokenizer, after changes to the tokenizer, and to the configs by file name."""
 
     def saving(change: Change | None = None, family: str = "llama", **configs: dict[str, Any]) -> Path:
-        loaded = model_factory.made(family)
-        tokenizer = model_factory.tokenizer_for(family)
+        loaded = model_factory.build_model(family)
+        tokenizer = model_factory.build_tokenizer(family)
         tokenizer.padding_side = "left"
         tokenizer.model_max_length = 100
         if change is not None:
@@ -76,7 +76,7 @@ def test_the_embedded_model() -> None:
 
 def test_shapes_are_read_without_the_weights(folder: Folder) -> None:
     path = folder()
-    loaded = model_factory.made("llama").model
+    loaded = model_factory.build_model("llama").model
     rows = loaded.get_output_embeddings().weight.shape[0]
     assert read_widths(path) == (rows, loaded.get_input_embeddings().weight.shape[0])
 
@@ -153,7 +153,7 @@ def test_a_begin_token_twice(folder: Folder) -> None:
 
     found = finding(diagnose_model(folder(change, family="mistral")), "begin token")
     assert found.what
-    loaded = model_factory.tokenizer_for("mistral")
+    loaded = model_factory.build_tokenizer("mistral")
     adds = loaded("hi")["input_ids"][0] == loaded.bos_token_id
     assert (found.status == "note") == adds
 

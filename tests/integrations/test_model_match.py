@@ -16,7 +16,7 @@ from constrain.integrations.vocabulary_match import check_logits, check_tokenize
 from constrain.sampling.core.token_masses import allowed_tokens  # noqa: E402
 from tests import tokenizer_factory  # noqa: E402
 from tests.integrations.test_transformers import inputs_for  # noqa: E402
-from tests.model_factory import FAMILIES, configured, made  # noqa: E402
+from tests.model_factory import FAMILIES, build_configured_model, build_model  # noqa: E402
 
 REAL = {
     "Llama 3": (128_256, 128_256), "Qwen2.5 0.5B": (151_665, 151_936), "Qwen2.5 7B": (151_665, 152_064),
@@ -63,7 +63,7 @@ def test_special_tokens_may_be_beyond_the_logits() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_tokens_are_compared_with_the_tokenizer(family: str) -> None:
-    loaded = made(family)
+    loaded = build_model(family)
     check_tokenizer(loaded.vocabulary, loaded.tokenizer)
     tokens = list(loaded.vocabulary.tokens)
     shifted = [None if token is None else token + b"!" for token in tokens]
@@ -77,11 +77,11 @@ def test_tokens_are_compared_with_the_tokenizer(family: str) -> None:
 
 
 def test_a_tokenizer_of_another_size_is_refused() -> None:
-    loaded = made("llama")
-    wide = configured("llama", 5000, 0)
+    loaded = build_model("llama")
+    wide = build_configured_model("llama", 5000, 0)
     with pytest.raises(VocabularyError, match="5,000 logits"):
         constrain.generate(wide, "x", regex="a", tokenizer=loaded.tokenizer)
-    narrow = configured("llama", 300, 0)
+    narrow = build_configured_model("llama", 300, 0)
     with pytest.raises(VocabularyError, match="300 logits"):
         constrain.generate(narrow, "x", regex="a", tokenizer=loaded.tokenizer)
 
@@ -98,7 +98,7 @@ def other_end(loaded) -> int:
 @pytest.mark.parametrize("rows", [1, 3])
 def test_only_what_generate_stops_at_ends_a_text(family: str, rows: int) -> None:
     """A Vocabulary with one end token more than the model stops at: the text ends with the model's own."""
-    loaded = made(family)
+    loaded = build_model(family)
     ends = [*loaded.vocabulary.eos_ids, other_end(loaded)]
     vocabulary = Vocabulary.from_tokenizer(loaded.tokenizer, size=loaded.vocabulary.size, eos_ids=ends)
     constraint = constrain.compile(vocabulary, choices=["yes"])
@@ -115,7 +115,7 @@ def test_only_what_generate_stops_at_ends_a_text(family: str, rows: int) -> None
 
 @pytest.mark.parametrize("rows", [1, 2])
 def test_a_generate_that_does_not_stop_is_an_error_not_a_row_of_end_tokens(rows: int) -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     vocabulary = Vocabulary.from_tokenizer(loaded.tokenizer, size=loaded.vocabulary.size, eos_ids=[other_end(loaded)])
     constraint = constrain.compile(vocabulary, choices=["yes"])
     inputs = inputs_for(loaded, *["name", "city"][:rows])
@@ -128,7 +128,7 @@ def test_a_generate_that_does_not_stop_is_an_error_not_a_row_of_end_tokens(rows:
 
 
 def test_generate_must_not_stop_inside_a_text() -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     vocabulary = loaded.vocabulary
     text = next(index for index, token in enumerate(vocabulary.tokens) if token)
     config = transformers.GenerationConfig(eos_token_id=[vocabulary.eos_ids[0], text])
@@ -144,7 +144,7 @@ def test_generate_must_not_stop_inside_a_text() -> None:
 @pytest.mark.parametrize("more", [{}, {"do_sample": True, "num_return_sequences": 4, "top_k": 0}, {"num_beams": 3}],
                          ids=["greedy", "sampled", "beams"])  # fmt: skip
 def test_every_row_is_complete_in_max_new_tokens(family: str, more: dict[str, object]) -> None:
-    loaded = made(family)
+    loaded = build_model(family)
     start = 1 if family == "t5" else None
     torch.manual_seed(0)
     for schema in SCHEMAS:
@@ -165,7 +165,7 @@ def test_every_row_is_complete_in_max_new_tokens(family: str, more: dict[str, ob
 
 def test_the_budget_refuses_only_what_cannot_be_completed() -> None:
     """Against the definition: a token is in the mask if a completion after it fits."""
-    loaded = made("llama")
+    loaded = build_model("llama")
     vocabulary = loaded.vocabulary
     constraint = constrain.compile(vocabulary, schema=SCHEMAS[2])
     for tokens in range(3, 9):
@@ -195,7 +195,7 @@ def test_the_budget_refuses_only_what_cannot_be_completed() -> None:
 
 def test_no_warning_where_the_model_declares_its_end_tokens() -> None:
     tokenizer = tokenizer_factory.wrapped(tokenizer_factory.MADE["sentencepiece_unigram"][0](), "<eos>")
-    model = configured("t5", len(tokenizer), 1)
+    model = build_configured_model("t5", len(tokenizer), 1)
     model.generation_config.eos_token_id = [tokenizer.eos_token_id]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -17,7 +17,7 @@ from constrain.integrations.logits_processor import ConstraintLogitsProcessor  #
 from constrain.sampling.core.masked_sampling import Proposal, allowed_tokens  # noqa: E402
 from constrain.sampling.core.results import log_sum  # noqa: E402
 from tests.finite_grammar_factory import FiniteConstraint  # noqa: E402
-from tests.model_factory import FAMILIES, made  # noqa: E402
+from tests.model_factory import FAMILIES, build_model  # noqa: E402
 
 TEXTS = [b'{"name": "Anna"}', b'{"name": "Bob"}', b'{"age": 12}', b"[true, false]", '{"city": "Zürich"}'.encode()]
 PROMPTS = ["name", "the order of people", "city", "age and name in list", "true", "street green", "email", "x"]
@@ -93,7 +93,7 @@ def sequences(loaded, prompt: str, constraint: FiniteConstraint) -> dict[tuple[i
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("prompt", PROMPTS[:3])
 def test_greedy_is_the_same_by_the_processor_the_loop_and_by_hand(family: str, prompt: str) -> None:
-    loaded = made(family)
+    loaded = build_model(family)
     constraint = constraint_for(loaded)
     tokens = greedy_by_hand(loaded, prompt, constraint)
     inputs = inputs_for(loaded, prompt)
@@ -108,7 +108,7 @@ def test_greedy_is_the_same_by_the_processor_the_loop_and_by_hand(family: str, p
 
 @pytest.mark.parametrize("more", [{}, {"num_beams": 2}, {"do_sample": True, "top_k": 3}])
 def test_a_processor_outside_a_list_works_like_a_list_of_it(more: dict[str, object]) -> None:
-    loaded = made("gpt2")
+    loaded = build_model("gpt2")
     inputs, texts = inputs_for(loaded, PROMPTS[0]), []
     for wrap in (list, lambda processors: processors[0]):
         torch.manual_seed(0)
@@ -124,7 +124,7 @@ def test_a_processor_outside_a_list_works_like_a_list_of_it(more: dict[str, obje
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_batch_of_eight_with_different_constraints(family: str) -> None:
     """Left padding, one constraint a row, of different lengths, so that rows finish at different times."""
-    loaded = made(family)
+    loaded = build_model(family)
     constraints = [constraint_for(loaded, *TEXTS[: 1 + k % 5]) for k in range(8)]
     if family == "t5":
         inputs = inputs_for(loaded, *PROMPTS)
@@ -141,7 +141,7 @@ def test_prefetched_masks_are_the_same(family: str) -> None:
     """Another thread makes the masks between the steps; all steps but the first find them ready, beams do not."""
     from constrain.integrations.mask_prefetching import MaskPrefetcher
 
-    loaded = made(family)
+    loaded = build_model(family)
     constraint = constraint_for(loaded)
     inputs = inputs_for(loaded, *PROMPTS[:3])
     want = model_generate(loaded, inputs, ConstraintLogitsProcessor(constraint))
@@ -161,7 +161,7 @@ def test_the_thread_that_prefetches_prepares_for_the_next_masks(monkeypatch: pyt
     from constrain.engine.preparation import prepare_matchers
     from constrain.integrations import mask_prefetching
 
-    loaded = made("llama")
+    loaded = build_model("llama")
     constraint = compile_constraint(loaded.vocabulary, regex="(a|b[0-9]{2}|t){6,9}")
     inputs = inputs_for(loaded, *PROMPTS[:3])
     want = model_generate(loaded, inputs, ConstraintLogitsProcessor(constraint))
@@ -181,7 +181,7 @@ def test_the_thread_that_prefetches_prepares_for_the_next_masks(monkeypatch: pyt
 @pytest.mark.parametrize("family", FAMILIES)
 def test_beams_find_the_likeliest_text_of_all(family: str) -> None:
     """With beams for every sequence, the ranking is that of enumeration."""
-    loaded = made(family)
+    loaded = build_model(family)
     constraints = [constraint_for(loaded, b"true", b"to"), constraint_for(loaded, b"in", b"red", b"1")]
     inputs = inputs_for(loaded, *PROMPTS[:2])
     output = model_generate(
@@ -196,7 +196,7 @@ def test_beams_find_the_likeliest_text_of_all(family: str) -> None:
 
 
 def test_beam_search_stays_inside_the_constraint() -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     inputs = inputs_for(loaded, *PROMPTS)
     for beams in (2, 3, 5):
         output = model_generate(
@@ -208,7 +208,7 @@ def test_beam_search_stays_inside_the_constraint() -> None:
 @pytest.mark.parametrize("more", [{}, {"num_return_sequences": 4}, {"repetition_penalty": 1.3}])
 def test_sampled_beams_stay_inside_the_constraint(more: dict[str, object]) -> None:
     """Most steps allow fewer tokens than the candidates that are drawn without replacement."""
-    loaded = made("llama")
+    loaded = build_model("llama")
     inputs = inputs_for(loaded, *PROMPTS[:2])
     for texts in (TEXTS, TEXTS[1:2]):
         for seed in range(2):
@@ -221,7 +221,7 @@ def test_sampled_beams_stay_inside_the_constraint(more: dict[str, object]) -> No
 @pytest.mark.parametrize("family", ["llama", "t5"])
 def test_sampling_follows_the_masked_distribution(family: str) -> None:
     """400 texts by num_return_sequences, against the exact distribution of masked sampling."""
-    loaded = made(family)
+    loaded = build_model(family)
     constraint = constraint_for(loaded, b"true", b"to", b"red")
     inputs = inputs_for(loaded, "name")
     torch.manual_seed(0)
@@ -241,7 +241,7 @@ def test_sampling_follows_the_masked_distribution(family: str) -> None:
 @pytest.mark.parametrize("more", [{}, {"do_sample": True}], ids=["greedy", "sampled"])
 def test_assisted_decoding_goes_back_and_forth(family: str, more) -> None:
     """The draft model disagrees with the model, so drafts are dropped; greedy comes out as without it."""
-    loaded, other = made(family), made(family, 1)
+    loaded, other = build_model(family), build_model(family, 1)
     for prompt in PROMPTS[:4]:
         constraint, inputs = constraint_for(loaded), inputs_for(loaded, prompt)
         processor = ConstraintLogitsProcessor(constraint)
@@ -255,7 +255,7 @@ def test_assisted_decoding_goes_back_and_forth(family: str, more) -> None:
 @pytest.mark.parametrize("named", [False, True])
 def test_an_assistant_of_another_vocabulary(named: bool) -> None:
     """transformers shows the assistant's scores to the same processors, and its drafts may be refused."""
-    loaded, other = made("mistral"), made("llama")
+    loaded, other = build_model("mistral"), build_model("llama")
     for prompt in PROMPTS[:4]:
         constraint, inputs = constraint_for(loaded), inputs_for(loaded, prompt)
         processor = ConstraintLogitsProcessor(constraint, on_refused="end", model=loaded.model if named else None)
@@ -268,7 +268,7 @@ def test_an_assistant_of_another_vocabulary(named: bool) -> None:
 
 @pytest.mark.parametrize("family", ["llama", "gpt2", "mistral"])
 def test_drafts_looked_up_in_the_prompt(family: str) -> None:
-    loaded = made(family)
+    loaded = build_model(family)
     prompt = 'name {"name": "Anna"} {"name": "Bob"} {"name": "'
     constraint, inputs = constraint_for(loaded), inputs_for(loaded, prompt)
     for policy in ("raise", "end"):
@@ -279,7 +279,7 @@ def test_drafts_looked_up_in_the_prompt(family: str) -> None:
 
 def test_a_processor_is_used_again() -> None:
     """One processor, several prompts and modes after each other, prompts of any length, one twice."""
-    loaded = made("llama")
+    loaded = build_model("llama")
     constraint = constraint_for(loaded)
     processor = ConstraintLogitsProcessor(constraint)
     for prompts in (PROMPTS[:1], PROMPTS[:1], PROMPTS[:3], PROMPTS[1:2], PROMPTS):
@@ -297,9 +297,9 @@ def test_a_processor_is_used_again() -> None:
 )  # fmt: skip
 def test_a_processor_is_used_again_for_longer_prompts(more: dict[str, object]) -> None:
     """Each prompt begins with the one before it, as in a conversation; also one that is a prompt and its answer."""
-    loaded = made("llama")
+    loaded = build_model("llama")
     if "assistant_model" in more:
-        more = {"assistant_model": made("llama", 1).model}
+        more = {"assistant_model": build_model("llama", 1).model}
     constraint = constraint_for(loaded)
     processor = ConstraintLogitsProcessor(constraint)
     ids = loaded.prompt_ids("name")
@@ -312,7 +312,7 @@ def test_a_processor_is_used_again_for_longer_prompts(more: dict[str, object]) -
 
 def test_a_text_that_was_cut_short_is_continued() -> None:
     """The ids that came out go in again: the same processor knows the prompt; a new one is given its length."""
-    loaded = made("gpt2")
+    loaded = build_model("gpt2")
     constraint, inputs = constraint_for(loaded), inputs_for(loaded, "name")
     whole = greedy_by_hand(loaded, "name", constraint)
     processor = ConstraintLogitsProcessor(constraint)
@@ -324,7 +324,7 @@ def test_a_text_that_was_cut_short_is_continued() -> None:
 
 
 def test_half_precision_scores() -> None:
-    loaded = made("llama")
+    loaded = build_model("llama")
     constraint, inputs = constraint_for(loaded), inputs_for(loaded, "name")
     half = loaded.model.to(torch.bfloat16)
     try:
@@ -332,4 +332,4 @@ def test_half_precision_scores() -> None:
         assert loaded.vocabulary.text(written(loaded, inputs, output)[0]) in TEXTS
     finally:
         half.to(torch.float32)
-        made.cache_clear()
+        build_model.cache_clear()

@@ -20,7 +20,7 @@ from constrain.integrations.runner_choice import find_slot_attention, make_runne
 from constrain.integrations.transformers_models import logit_width  # noqa: E402
 from constrain.integrations.transformers_runner import TransformersRunner, divide_widths  # noqa: E402
 from constrain.speculation.draft_source import NO_DRAFT, DraftTree  # noqa: E402
-from tests.model_factory import made  # noqa: E402
+from tests.model_factory import build_model  # noqa: E402
 
 WIDTH = 97
 SHAPE = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 48}
@@ -207,7 +207,7 @@ def bloom() -> Any:
     return transformers.BloomForCausalLM(config).eval()
 
 
-@pytest.mark.parametrize("make", [mamba, bloom, lambda: made("t5").model])
+@pytest.mark.parametrize("make", [mamba, bloom, lambda: build_model("t5").model])
 def test_other_models_run_one_text_at_a_time(make: Any) -> None:
     model = make()
     assert find_slot_attention(model) is None

@@ -37,7 +37,7 @@ A, B = 97, 98
 
 def grown(context: Context) -> None:
     """Grow the array that a closure requests."""
-    status, slot = context.asked
+    status, slot = context.request
     assert status == at.FULL
     context.double(slot)
     if slot == at.ITEMS:
@@ -186,12 +186,12 @@ def test_unknown_leaves_are_requested() -> None:
     context[at.STARTS][:] = -1
     context.call(begin_closure)
     context.call(push_item, 0, -1, 0, 0, 0)
-    assert context.call(compute_closure) == -1 and context.asked == (at.NEED_START, 1)
+    assert context.call(compute_closure) == -1 and context.request == (at.NEED_START, 1)
     context[at.STARTS][1] = 3
     context[at.LEAVES][3 * at.LEAF_W + at.LEAF_FLAGS] = at.LEAF_EXITS | at.LEAF_BOUNDARY
     context.call(begin_closure)
     context.call(push_item, 0, -1, 0, 0, 0)
-    assert context.call(compute_closure) == -1 and context.asked == (at.NEED_LEAF, 3)
+    assert context.call(compute_closure) == -1 and context.request == (at.NEED_LEAF, 3)
 
 
 @settings(max_examples=30)
@@ -431,7 +431,7 @@ def test_space_for_calls(items: int, places: int) -> None:
     while context.call(add_call, 100 + n, n) == 0:
         n += 1
         assert context.head[at.N_ITEMS] == n
-    assert context.asked == (at.FULL, at.ITEMS)
+    assert context.request == (at.FULL, at.ITEMS)
     assert n == min(items, (places - 1) // 2 + 1)
     assert context[at.ITEMS][: 5 * n].reshape(-1, 5).tolist() == [[-at.CALLED - 100 - k, k, 0, 0, 0] for k in range(n)]
 

@@ -255,7 +255,7 @@ def test_names_that_are_taken(excluded: list[bytes], seen: list[bytes], asked: l
         way = context.run(is_name_free, 77, state, spelled)
         assert way == (-1 if any(one.startswith(name) for one in taken) else 1)
         if way < 0:
-            assert context.asked == (at.NEED_NAME_FREE, 77)
+            assert context.request == (at.NEED_NAME_FREE, 77)
             assert context.head[[at.SPELLING, at.NAMED_IN]].tolist() == [spelled, state]
         after = context.run(add_named_member, state, spelled, 0)
         assert (after > 0) == (name not in taken)
@@ -278,7 +278,7 @@ def test_space_for_the_bits_of_an_object(words: int) -> None:
         context = Context(LENGTHS | {at.BUFFER: length})
         context.put(at.CODE, code_of(rules, range(rules.count)))
         result = context.call(start_object, 1)
-        assert result > 0 or context.asked == (at.FULL, at.BUFFER)
+        assert result > 0 or context.request == (at.FULL, at.BUFFER)
         assert (result > 0) == (length > 2 * words + 8)
 
 

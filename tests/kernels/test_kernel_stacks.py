@@ -48,7 +48,7 @@ def edges_of(context: Context, node: int) -> set[Edge]:
 
 def provide(context: Context) -> None:
     """Grow the requested array."""
-    status, slot = context.asked
+    status, slot = context.request
     assert status == at.FULL
     context.double(slot)
     if slot == at.NODES:
@@ -100,7 +100,7 @@ def test_equal_blocks_of_nodes_have_one_number(wanted: list[Block], rubbish: int
             flat = [number for one in block for number in (len(one), *(field for edge in one for field in edge))]
             context[at.BUFFER][3 : 3 + len(flat)] = flat
             while (base := context.call(intern_nodes, 3, len(block), 3 + len(flat))) == -1:
-                slot = context.asked[1]
+                slot = context.request[1]
                 fits = nodes + len(block) <= len(context[at.NODES]) // 4 and 2 * nodes < len(context[at.NODE_HASH])
                 assert block not in known
                 assert not fits if slot == at.NODES else 3 * (edges + len(flat)) > len(context[at.EDGES])
@@ -129,7 +129,7 @@ def test_space_is_requested_only_where_nodes_do_not_fit(count: int, room: int, p
         fits = made + count <= 1 + room and 2 * made < places
         assert (context.call(intern_nodes, 0, count, len(flat)) == made) == fits
         if not fits:
-            assert context.asked == (at.FULL, at.NODES)
+            assert context.request == (at.FULL, at.NODES)
             return
         made += count
 

@@ -74,7 +74,7 @@ def test_equal_keys_have_one_number(name: str, data: st.DataObject, rubbish: int
         for key in keys:
             is_new = key not in known
             while (number := context.call(table.kernel, *key)) == -1:
-                assert context.asked == (at.FULL, table.slot)
+                assert context.request == (at.FULL, table.slot)
                 assert is_new and not fits(table, context)
                 context.double(table.slot)
                 context.double(table.hash_slot)
@@ -132,7 +132,7 @@ def test_stored_answers_about_members_are_reused(questions: list[tuple[int, int,
             if (key, text, place) in known:
                 continue
             while (number := context.call(add_guard, key, text, place, answer)) == -1:
-                assert context.asked == (at.FULL, at.GUARDS) and not fits(table, context)
+                assert context.request == (at.FULL, at.GUARDS) and not fits(table, context)
                 context.double(at.GUARDS)
                 context.double(at.GUARD_HASH)
                 rehash_table(context.address, at.GUARD_HASH)

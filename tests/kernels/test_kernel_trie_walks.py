@@ -244,7 +244,7 @@ def test_questions_are_deferred_until_the_queue_is_full() -> None:
         assert tuple(questions[at.QUESTION_W * count :][: at.QUESTION_W].tolist()) == one
     for other in ((at.NEED_IS_UNIQUE, 9, 0, 5, 6), (at.NEED_IS_UNIQUE, 9, 4, 0, 6), (at.NEED_CANDIDATES, 9, 4, 5, 6)):
         head[list(fields)] = other
-        assert context.call(queue_question) == -1 and context.asked == (at.NEED_ANSWERS, 0)
+        assert context.call(queue_question) == -1 and context.request == (at.NEED_ANSWERS, 0)
     assert head[at.N_QUESTIONS] == 3
 
 
@@ -255,5 +255,5 @@ def test_sets_are_queued_while_the_worklist_has_space(length: int) -> None:
         record = [10 * k + field for field in range(5)]
         assert context.call(add_to_worklist, *record) == 0
         wanted += record
-    assert context.call(add_to_worklist, 1, 2, 3, 4, 5) == -1 and context.asked == (at.FULL, at.WORKLIST)
+    assert context.call(add_to_worklist, 1, 2, 3, 4, 5) == -1 and context.request == (at.FULL, at.WORKLIST)
     assert context[at.WORKLIST][: len(wanted)].tolist() == wanted and context.head[at.N_WORKLIST] == length // 5

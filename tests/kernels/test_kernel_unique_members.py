@@ -132,7 +132,7 @@ def test_a_member_ends(kind: int, is_open: bool, is_watched: bool, answer: int |
     if kind == UNKNOWN or is_open:
         assert result == UNKNOWN
     elif is_asked and answer is None:
-        assert result == -1 and context.asked == (at.NEED_IS_UNIQUE, register)
+        assert result == -1 and context.request == (at.NEED_IS_UNIQUE, register)
     elif is_asked and answer == 0:
         assert result == 0
     else:

@@ -163,4 +163,4 @@ def test_the_caller_is_asked_about_others() -> None:
     begun = write_text(context, start, b'{"a"')
     assert context.run(add_candidates, chain, begun) == NOT_DECIDED
     context.head[at.CANDIDATES], context.head[at.TEXT] = chain, begun
-    assert context.run(find_candidates) == -1 and context.asked == (at.NEED_CANDIDATES, chain)
+    assert context.run(find_candidates) == -1 and context.request == (at.NEED_CANDIDATES, chain)

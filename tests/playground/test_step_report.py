@@ -19,7 +19,7 @@ from constrain.playground.sampler_rounds import (
 )
 from constrain.playground.step_report import report_step
 from constrain.vocabulary.vocabulary import Vocabulary
-from tests.markov_factory import ALARM, ChainModel, g_test
+from tests.markov_factory import PASS_ABOVE, ChainModel, g_test
 
 VOCABULARY = Vocabulary.from_tokens([b"a", b"b", b"ab", b"ba", b"c", None], eos_ids=[5])
 MODEL = ChainModel.random(VOCABULARY, 1, seed=4)
@@ -88,8 +88,8 @@ def test_exact_draws_follow_the_law_and_masked_ones_do_not() -> None:
     for name in ("exact", "masked"):
         rounds = SamplerRounds(MODEL, CONSTRAINT, name, np.random.default_rng(2), LENGTH)
         counts[name] = rounds.run(3_000)["counts"]
-    assert g_test(counts["exact"], law()) > ALARM
-    assert g_test(counts["masked"], law()) < ALARM
+    assert g_test(counts["exact"], law()) > PASS_ABOVE
+    assert g_test(counts["masked"], law()) < PASS_ABOVE
 
 
 @pytest.mark.parametrize("tokens", [[], [0], [2], [4, 0], [4, 3]])
@@ -117,7 +117,7 @@ def test_drawn_tokens_follow_the_mask() -> None:
     allowed = [token for token in range(6) if CONSTRAINT.matcher().allows(token)]
     rng = np.random.default_rng(3)
     drawn = Counter(report_step(MODEL, CONSTRAINT, [], bars=1, rng=rng)["choices"]["drawn"] for _ in range(1_000))
-    assert g_test(drawn, {token: row[token] / row[allowed].sum() for token in allowed}) > ALARM
+    assert g_test(drawn, {token: row[token] / row[allowed].sum() for token in allowed}) > PASS_ABOVE
 
 
 def test_ends_and_refused_tokens() -> None:

@@ -134,7 +134,7 @@ def test_a_mass_below_all_bounds_of_the_trie_is_hopeless() -> None:
     lm = ChainModel(np.log(np.tile(np.array([0.2] + [0.8 / 27] * 27), (29, 1))), 1)
     with pytest.raises(LimitError, match=r"in 3[2-5] attempts: p\(L\) is about 6e-212.*it stopped early"):
         search(Case("forced", lm, forced, lambda text: False, 302), n=1)
-    assert sum(lm.asked) <= 2 * 301
+    assert sum(lm.row_counts) <= 2 * 301
 
 
 @settings(max_examples=30, deadline=None)

@@ -17,7 +17,7 @@ from constrain.sampling import Hmm, NGram
 from constrain.sampling.research.model_samples import sample_model
 from constrain.sampling.research.ngram_smoothing import BEGIN, SMALLEST
 from tests.markov_factory import LETTERS, ChainModel
-from tests.model_factory import made
+from tests.model_factory import build_model
 
 SIZE, END = 4, 3
 TEXTS = st.lists(st.lists(st.integers(0, SIZE - 2), max_size=5), min_size=1, max_size=6)
@@ -132,7 +132,7 @@ def test_hidden_states_learn_what_masks_hide() -> None:
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "demo"])
 def test_transformers_models_are_distilled(kind: str) -> None:
     pytest.importorskip("transformers")
-    loaded = load_model("demo") if kind == "demo" else made(kind)
+    loaded = load_model("demo") if kind == "demo" else build_model(kind)
     model: Any = "demo" if kind == "demo" else loaded.model
     given: dict[str, Any] = {"n": 6, "max_tokens": 8, "prompts": [[5, 6], None], "batch": 4}
     if kind != "demo":
@@ -153,7 +153,7 @@ def test_transformers_models_are_distilled(kind: str) -> None:
 
 def test_the_first_rows_are_the_models_own() -> None:
     """With one prompt and the whole beginning as context, the distribution there is the model's."""
-    loaded = made("gpt2")
+    loaded = build_model("gpt2")
     model = NGram.distil(
         loaded.model, tokenizer=loaded.tokenizer, n=3, rng=np.random.default_rng(0), max_tokens=2, prompts=[[5, 6]]
     )
@@ -173,7 +173,9 @@ def test_what_cannot_be_distilled() -> None:
     with pytest.raises(ArgumentError, match="at least one prompt"):
         Hmm.distil(lm, constraint, n=1, rng=rng, max_tokens=3, prompts=[])
     with pytest.raises(ArgumentError, match="vocabulary"):
-        NGram.distil(made("gpt2").model, constraint, n=1, rng=rng, max_tokens=3, tokenizer=made("gpt2").tokenizer)
+        NGram.distil(
+            build_model("gpt2").model, constraint, n=1, rng=rng, max_tokens=3, tokenizer=build_model("gpt2").tokenizer
+        )
     with pytest.raises(ValueError, match="smoothing"):
         NGram.distil(lm, constraint, n=1, rng=rng, max_tokens=3, smoothing="laplace")  # type: ignore[arg-type]
 

@@ -16,8 +16,8 @@ from constrain.sampling.research.markov_exact import Product
 from constrain.sampling.research.ngram import NGram
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.markov_factory import (
-    ALARM,
     LETTERS,
+    PASS_ABOVE,
     Case,
     ChainModel,
     cases,
@@ -100,7 +100,7 @@ def test_the_gradient_by_differences(name: str) -> None:
 @every_case
 def test_draws_are_exact(case: Case) -> None:
     draws = product_of(case).sample(2000, np.random.default_rng(5))
-    assert g_test(Counter(draw.tokens for draw in draws), case.exact()) > ALARM
+    assert g_test(Counter(draw.tokens for draw in draws), case.exact()) > PASS_ABOVE
     law = case.law()
     for draw in draws[:50]:
         assert math.exp(draw.logprob) == pytest.approx(law[draw.tokens])

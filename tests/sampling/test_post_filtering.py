@@ -18,7 +18,7 @@ from constrain.sampling import SAMPLERS, Canonical, Stepwise, ValidatorChecker, 
 from constrain.sampling.core.results import Draw, Draws
 from constrain.sampling.post_filtering import PostFilter
 from constrain.vocabulary.vocabulary import Vocabulary
-from tests.markov_factory import ALARM, PIECES, TWO, ChainModel, cases, g_test
+from tests.markov_factory import PASS_ABOVE, PIECES, TWO, ChainModel, cases, g_test
 
 CASE = cases()["counting"]
 SPELLED = cases()["pieces"]
@@ -94,9 +94,9 @@ def test_weights_are_proper_for_what_the_checker_accepts(sampler: str, kind: str
 
 def test_exact_draws_have_the_target_distribution_and_masked_ones_not() -> None:
     for kind, make in CHECKERS.items():
-        assert g_test(Counter(one.tokens for one in drawn("exact", 800, make())), EXPECTED) > ALARM, kind
+        assert g_test(Counter(one.tokens for one in drawn("exact", 800, make())), EXPECTED) > PASS_ABOVE, kind
     masked = drawn("masked", 2500, CHECKERS["early"]())
-    assert g_test(Counter(one.tokens for one in masked if one.log_weight > -math.inf), EXPECTED) < ALARM
+    assert g_test(Counter(one.tokens for one in masked if one.log_weight > -math.inf), EXPECTED) < PASS_ABOVE
 
 
 def test_dead_ends_are_found_once() -> None:
@@ -191,7 +191,7 @@ def test_canonical_spellings_have_the_distribution_of_enumeration(sampler: str, 
     assert len({one.text for one in alive}) == len({one.tokens for one in alive})
     weights = np.concatenate([np.exp(made.log_weights), np.zeros(made.unfinished)])  # those weigh nothing
     if sampler == "exact":
-        assert g_test(Counter(one.tokens for one in made), {x: p / z for x, p in law.items()}) > ALARM
+        assert g_test(Counter(one.tokens for one in made), {x: p / z for x, p in law.items()}) > PASS_ABOVE
     elif sampler != "smc":  # whose weights are not independent
         assert abs(weights.mean() - z) < 4.5 * weights.std() / math.sqrt(len(weights))
 

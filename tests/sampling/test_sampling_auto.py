@@ -120,10 +120,10 @@ def test_few_texts_that_the_model_hardly_ever_writes_are_not_attempted() -> None
     lm = ChainModel(np.log(np.array([[0.1, 0.5, 0.3, 0.1]] * 5)), 1)
     found = chosen(lm, forced, 410)
     assert (found.sampler, found.calls) == ("masked", 401)
-    assert sum(lm.asked) == 401  # draws with the same text share a row
+    assert sum(lm.row_counts) == 401  # draws with the same text share a row
     one = generate(lm, regex="a{400}", tokenizer=LETTERS, max_tokens=410, seed=0, sampler="auto")
     assert (one.text, one.stats.sampler) == ("a" * 400, "masked")
-    assert sum(lm.asked) <= 3 * 401 + 1
+    assert sum(lm.row_counts) <= 3 * 401 + 1
 
 
 def test_texts_that_tokens_spell_in_many_ways_are_not_few() -> None:

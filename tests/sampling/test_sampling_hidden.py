@@ -15,7 +15,7 @@ from constrain import compile
 from constrain.base.errors import LimitError
 from constrain.sampling import Hmm, draw
 from constrain.sampling.research.hmm_product import HiddenProduct
-from tests.markov_factory import ALARM, LETTERS, TWO, cases, g_test
+from tests.markov_factory import LETTERS, PASS_ABOVE, TWO, cases, g_test
 
 RNG = np.random.default_rng
 CASE = cases()["counting"]
@@ -75,13 +75,13 @@ def test_the_product_has_the_distribution_of_enumeration() -> None:
     made = HiddenProduct(HMM, CASE.constraint, max_tokens=8)
     assert made.log_z == pytest.approx(math.log(z), abs=1e-12)
     draws = draw(HMM, CASE.constraint, sampler="markov", n=2000, rng=RNG(1), max_tokens=8)
-    assert g_test(Counter(one.tokens for one in draws), {x: p / z for x, p in known.items()}) > ALARM
+    assert g_test(Counter(one.tokens for one in draws), {x: p / z for x, p in known.items()}) > PASS_ABOVE
     for one in draws[:20]:
         assert one.logprob == pytest.approx(math.log(known[one.tokens]), abs=1e-9)
         assert one.log_weight == made.log_z
     masked = draw(HMM, CASE.constraint, sampler="masked", n=2000, rng=RNG(1), max_tokens=8)
     alive = Counter(one.tokens for one in masked if one.log_weight > -math.inf)
-    assert g_test(alive, {x: p / z for x, p in known.items()}) < ALARM
+    assert g_test(alive, {x: p / z for x, p in known.items()}) < PASS_ABOVE
 
 
 def test_masses_far_below_the_least_float() -> None:

@@ -36,7 +36,7 @@ from constrain.sampling.twists import Future, Shortest
 from constrain.speculation.draft_source import NO_DRAFT
 from constrain.speculation.forced_drafts import ForcedDrafts
 from constrain.vocabulary.vocabulary import Vocabulary
-from tests.markov_factory import ALARM, LETTERS, TWO, Case, ChainModel, Script, cases, g_test, outcomes, regular
+from tests.markov_factory import LETTERS, PASS_ABOVE, TWO, Case, ChainModel, Script, cases, g_test, outcomes, regular
 from tests.sampling.test_awrs import Played, PlayedRace
 
 FAR = 5.5
@@ -137,7 +137,7 @@ def test_the_chain_converges_to_the_exact_distribution_on_unusual_vocabularies(n
     case = odd()[name]
     draws = drawn("pimh", case, 1, 120, particles=8, thin=3, burn=20)
     counts = Counter(one.tokens for one in draws)
-    assert g_test(counts, case.exact()) > ALARM
+    assert g_test(counts, case.exact()) > PASS_ABOVE
     assert all(one.logprob == pytest.approx(math.log(case.law()[one.tokens])) for one in draws)
 
 
@@ -490,7 +490,7 @@ def test_the_exact_distribution_with_parallel_attempts_and_an_evicting_trie(max_
     case = cases()["traps"]
     trie = SuccessTrie(case.max_tokens, max_bytes=max_bytes)
     draws = drawn("exact", case, 1, 1200, trie=trie, together=together)
-    assert g_test(Counter(one.tokens for one in draws), case.exact()) > ALARM
+    assert g_test(Counter(one.tokens for one in draws), case.exact()) > PASS_ABOVE
     if max_bytes == 1 << 16:
         assert trie.nbytes < 4 * max_bytes
 

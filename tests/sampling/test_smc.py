@@ -22,8 +22,8 @@ from constrain.sampling.research.ngram import NGram
 from constrain.sampling.smc import grow_population
 from constrain.sampling.twists import Future, Shortest
 from tests.markov_factory import (
-    ALARM,
     LETTERS,
+    PASS_ABOVE,
     PIECES,
     Case,
     cases,
@@ -175,7 +175,7 @@ def test_twisted_by_the_right_model_every_draw_is_exact(name: str) -> None:
     )  # fmt: skip
     assert np.ptp(draws.log_weights) < 1e-9
     assert draws.log_z == pytest.approx(math.log(case.z))
-    assert g_test(Counter(draw.tokens for draw in draws), case.exact()) > ALARM
+    assert g_test(Counter(draw.tokens for draw in draws), case.exact()) > PASS_ABOVE
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from constrain.sampling.research.hmm_product import HiddenProduct
 from constrain.sampling.research.markov_exact import Product
 from constrain.sampling.smc import grow_population
 from constrain.sampling.twists import Future
-from tests.markov_factory import ALARM, LETTERS, TWO, Case, cases, g_test, outcomes, regular
+from tests.markov_factory import LETTERS, PASS_ABOVE, TWO, Case, cases, g_test, outcomes, regular
 
 CASES = [cases()["counting"], cases()["pieces"], regular("pairs", LETTERS, "(a|bb|c[ab]){1,3}", 6, seed=4)]
 THRESHOLDS = [1e-9, 0.01, 0.1, 0.4]
@@ -235,7 +235,7 @@ def test_samples_are_from_the_texts_of_the_product(kind: str) -> None:
     assert all(one.logprob == pytest.approx(math.log(law[one.tokens]), abs=1e-9) for one in draws)
     assert all(one.log_weight == made.log_z for one in draws)
     total = math.fsum(law.values())
-    assert g_test(Counter(one.tokens for one in draws), {x: p / total for x, p in law.items()}) > ALARM
+    assert g_test(Counter(one.tokens for one in draws), {x: p / total for x, p in law.items()}) > PASS_ABOVE
 
 
 def list_texts(made: Product | HiddenProduct, lm: Any) -> dict[tuple[int, ...], float]:

@@ -66,7 +66,7 @@ def test_sums_are_those_of_brute_force(problem: tuple[str, int, int, list[bytes]
     np.testing.assert_allclose(np.exp(masses.found), [p for p, _ in expected], rtol=1e-9)
     assert masses.spellings.tolist() == [count for _, count in expected]
     assert not masses.frontier
-    assert masses.rows == sum(lm.asked) and masses.model_calls == len(lm.asked)
+    assert masses.rows == sum(lm.row_counts) and masses.model_calls == len(lm.row_counts)
     result = normalise_options([text.decode("latin-1") for text in texts], masses)
     total = math.fsum(p for p, _ in expected)
     np.testing.assert_allclose(list(result.probabilities.values()), [p / total for p, _ in expected], rtol=1e-9)
@@ -119,7 +119,7 @@ def test_canonical_tokenisations_take_one_call() -> None:
     lm = ChainModel.random(PIECES, 1, 3)
     masses = sum_spellings(lm, PIECES, [b"abba", b"ab", b"bab"], tolerance=1e6)
     assert masses.model_calls == 1 and (masses.spellings >= 1).all()
-    assert len(lm.asked) == 1
+    assert len(lm.row_counts) == 1
 
 
 def test_a_few_rounds_resolve_a_text_of_many_tokenisations() -> None:

@@ -16,7 +16,7 @@ from constrain.sampling.checkers import BothCheckers, Checker, ValidatorChecker
 from constrain.search import BeamSearch, FoundAnswers, Lookahead, beam_search
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.markov_factory import ALL_BYTES, LETTERS, PIECES, Case, ChainModel, cases, empty, regular
-from tests.model_factory import made
+from tests.model_factory import build_model
 
 WIDE = 3000
 """Wider than the language of any fixture."""
@@ -93,10 +93,10 @@ def test_every_answer_is_complete_within_the_budget(name: str, width: int) -> No
 
 def test_each_step_is_one_call_of_the_model() -> None:
     case = cases()["brackets"]
-    case.lm.asked.clear()
+    case.lm.row_counts.clear()
     found = beam_search(case.lm, case.constraint, BeamSearch(width=5, groups=5), n=2, max_tokens=9)
-    assert len(case.lm.asked) == found.stats["model_calls"] <= 9
-    assert sum(case.lm.asked) == found.stats["rows"]
+    assert len(case.lm.row_counts) == found.stats["model_calls"] <= 9
+    assert sum(case.lm.row_counts) == found.stats["rows"]
 
 
 def test_a_language_without_texts_in_time_is_a_limit_error() -> None:
@@ -160,7 +160,7 @@ def test_the_heuristic_without_penalty_ends_early_and_loses_nothing() -> None:
 def test_it_finds_what_transformers_finds(early: Any, width: int, penalty: float) -> None:
     """Without a constraint on the tokens: all tokens of the tokenizer, hypotheses of both ended by the end token."""
     torch = pytest.importorskip("torch")
-    loaded = made("llama", seed=3)
+    loaded = build_model("llama", seed=3)
     vocabulary, prompt = loaded.vocabulary, [5, 9, 11]
     ban = [token for token in range(vocabulary.size) if not vocabulary.tokens[token]]
     ban = [token for token in ban if token not in vocabulary.eos_ids] + list(

@@ -18,7 +18,18 @@ from constrain.sampling.checkers import ValidatorChecker
 from constrain.sampling.core.masked_sampling import draw_masked
 from constrain.sampling.without_replacement import draw_without_replacement
 from constrain.search import FoundAnswers, StochasticBeams, stochastic_beam_search
-from tests.markov_factory import ALARM, ALL_BYTES, LETTERS, SURELY, Case, ChainModel, cases, empty, g_test, regular
+from tests.markov_factory import (
+    ALL_BYTES,
+    CONTROL_BELOW,
+    LETTERS,
+    PASS_ABOVE,
+    Case,
+    ChainModel,
+    cases,
+    empty,
+    g_test,
+    regular,
+)
 
 Tokens = tuple[int, ...]
 
@@ -94,8 +105,8 @@ def test_the_order_is_that_of_sampling_without_replacement() -> None:
     law = ordered_law(masked_law(case), 2)
     assert math.fsum(law.values()) == pytest.approx(1)
     counts = Counter(tuple(answer.tokens for answer in found) for found in runs(case, 800, 2, seed=3))
-    assert g_test(counts, law) > ALARM
-    assert g_test(counts, ordered_law(case.exact(), 2)) < SURELY, "the order is that of q, not that of p given L"
+    assert g_test(counts, law) > PASS_ABOVE
+    assert g_test(counts, ordered_law(case.exact(), 2)) < CONTROL_BELOW, "the order is that of q, not that of p given L"
 
 
 def test_inclusion_probabilities_are_those_that_are_seen() -> None:
@@ -138,7 +149,7 @@ def test_it_agrees_with_the_queue_of_without_replacement() -> None:
     )
     ours = Counter(tuple(answer.tokens for answer in found) for found in runs(case, 400, 2, seed=8))
     law = ordered_law(masked_law(case), 2)
-    assert g_test(pairs, law) > ALARM and g_test(ours, law) > ALARM
+    assert g_test(pairs, law) > PASS_ABOVE and g_test(ours, law) > PASS_ABOVE
 
 
 def test_one_text_is_a_masked_draw_that_ended() -> None:
@@ -147,7 +158,7 @@ def test_one_text_is_a_masked_draw_that_ended() -> None:
     q = {draw.tokens: math.exp(draw.logprob - draw.log_weight) for draw in draws if draw.log_weight > -math.inf}
     total = math.fsum(q.values())
     counts = Counter(found[0].tokens for found in runs(case, 400, 1, seed=9))
-    assert g_test(counts, {tokens: p / total for tokens, p in q.items()}) > ALARM
+    assert g_test(counts, {tokens: p / total for tokens, p in q.items()}) > PASS_ABOVE
 
 
 def test_without_dead_ends_each_step_is_one_call_of_the_model() -> None:

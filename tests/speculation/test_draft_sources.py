@@ -22,7 +22,7 @@ from constrain.speculation.text_drafts import TextDrafts
 from constrain.speculation.token_recycling import SuccessorMatrix
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.finite_grammar_factory import FiniteConstraint
-from tests.markov_factory import ALARM, cases, g_test
+from tests.markov_factory import PASS_ABOVE, cases, g_test
 from tests.model_factory import TableModel
 
 few = st.lists(st.integers(0, 2), max_size=30)
@@ -188,7 +188,7 @@ def test_draws_without_replacement_have_their_law() -> None:
         assert {len(one) for one in drawn} == {min(count, 3)}
         if count == 1:
             law = {(i,): weights[i] for i in (0, 2, 3)}
-        assert g_test(Counter(one[:2] for one in drawn), law) > ALARM
+        assert g_test(Counter(one[:2] for one in drawn), law) > PASS_ABOVE
 
 
 @pytest.mark.parametrize("branching", [(1,), (2, 1), (2, 2)])
