@@ -151,7 +151,7 @@ def random_case(random: Random, multiple: Fraction | None, n_others: int) -> Bou
 
 
 def random_oracle(random: Random) -> NumberOracle:
-    """Return a random set: often a single divisor and a bound or two, since merging errors hide behind others."""
+    """Return a random set: often a single divisor and a bound or two, since one error of merging may hide another."""
     kind = random.random()
     if kind < 0.55:
         cases: tuple[Bounds, ...] = (random_case(random, random.choice(MULTIPLES), 0),)

@@ -1,4 +1,4 @@
-"""Pages of docs whose Python blocks run as written, one after the other, in one namespace."""
+"""Run the Python blocks of a page of the docs, in order, in one namespace."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
 def page(name: str) -> Path:
-    """A page of docs/how-to, or of docs."""
+    """Return the path of a page of docs/how-to, or of docs."""
     how_to = DOCS / "how-to" / name
     return how_to if how_to.exists() else DOCS / name
 
 
 def runs(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Runs the blocks: which it was, the lines it says that it prints (`#> ...`), the lines that it printed."""
+    """Run the blocks; yield for each its place, the expected output (lines `#> ...`), and the printed lines."""
     text = path.read_text("utf-8")
     space: dict[str, object] = {"__name__": "page"}
     for match in re.finditer(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):

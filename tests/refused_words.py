@@ -1,7 +1,7 @@
-"""A plain pattern for names that are not certain words: what a look-ahead says shortly, without one.
+"""Build a pattern of names except some words, with a lookahead of one character only.
 
-The words are a trie; at each of its nodes a name ends (if that is no word), leaves the trie, or goes on in it. What
-follows must be no letter of a name, else the pattern would find `i` in `if`: that is the one look-ahead, one character.
+The words form a trie; at each node a name ends (if the node is not a word), leaves the trie, or continues in it. The
+name must not be followed by a letter of a name, else the pattern would match `i` in `if`, hence the lookahead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ __all__ = ["names_except"]
 
 
 def names_except(words: Iterable[str], *, first: str, rest: str) -> str:
-    """A pattern for [first][rest]* without `words`. first, rest: the content of the brackets; `\\w` or ASCII ranges."""
+    """Return a pattern of [first][rest]* except `words`. first, rest: content of the brackets; `\\w` or
+    ASCII ranges.
+    """
     trie: dict[str, Any] = {}
     for word in words:
         node = trie

@@ -1,7 +1,7 @@
-"""A few SchemaSets with an obvious meaning, for tests of cases of the algebra: it is known which values they contain.
+"""SchemaSets whose values are known, for tests of the cases of the algebra.
 
-Two predicates tell the values apart: being the number 1, and being a string. So a set is one of three kinds of values,
-and `VALUES` has one of each.
+There are two predicates: being the number 1, and being a string. They distinguish three kinds of values, and `VALUES`
+has one of each.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KINDS = {bool: BOOLEAN, int: NUMBER, str: STRING, type(None): NULL}
 
 
 def made(style: Style | None = None, **limits: int) -> tuple[ShapeAlgebra, list[SchemaSet]]:
-    """A new algebra, and sets of all values, of none, and by one or both of the predicates."""
+    """Return a new algebra, and the sets of all values, of none, and of one or both predicates."""
     style = style or Style.any()
     reader = SchemaParser({"prefixItems": list(SCHEMAS)}, None, style, Limits(**limits))
     algebra = ShapeAlgebra(reader, style, Limits(**limits))
@@ -65,7 +65,7 @@ def _in_node(algebra: ShapeAlgebra, number: int, value: Any) -> bool:
 
 @lru_cache(maxsize=10_000)
 def language_holds(lang: Language, name: str) -> bool:
-    """Whether a name is in a language of patterns and lists of texts."""
+    """Return whether a name is in a language of patterns and lists of texts."""
     for sign, kind, payload in lang:
         assert kind in ("pattern", "texts")
         inside = name in payload if kind == "texts" else re.search(str(payload), name) is not None  # type: ignore
@@ -75,7 +75,7 @@ def language_holds(lang: Language, name: str) -> bool:
 
 
 def in_object_case(algebra: ShapeAlgebra, case: ObjectCase, value: dict[str, Any]) -> bool:
-    """Whether an object is in a case: what the docstring of `ObjectCase` says, word for word."""
+    """Return whether an object is in a case, by the definition in the docstring of `ObjectCase`."""
     names = dict(case.names)
     if not case.low <= len(value) <= (len(value) if case.high is None else case.high):
         return False

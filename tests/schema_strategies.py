@@ -1,7 +1,7 @@
-"""Random JSON Schemas and values for them, small enough to interact often, and the validity by `jsonschema`.
+"""Strategies of small JSON Schemas and of values for them, and the verdict of `jsonschema`.
 
-Names, texts and numbers come from tiny universes, so that keywords overlap, exclude each other and are satisfied by
-chance. A schema may refer to itself below `properties` and `items`, never with no value in between.
+Names, texts and numbers come from small sets, so that keywords overlap, exclude each other and are satisfied by chance.
+A schema may refer to itself within `properties` and `items`, but not for the same value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DIALECTS = {
 
 
 def valid(schema: Any, value: Any) -> bool:
-    """The verdict of the `jsonschema` package, by the dialect that the schema names."""
+    """Return the verdict of the `jsonschema` package, in the dialect of the schema."""
     name = schema.get("$schema", "") if isinstance(schema, dict) else ""
     return DIALECTS.get(name, Draft202012Validator)(schema).is_valid(value)  # type: ignore[no-any-return]
 
@@ -63,7 +63,7 @@ textual = st.fixed_dictionaries(
 
 
 def lists(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Keywords for arrays."""
+    """Return a strategy of keywords for arrays."""
     return st.fixed_dictionaries(
         {},
         optional={
@@ -74,7 +74,7 @@ def lists(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def maps(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Keywords for objects."""
+    """Return a strategy of keywords for objects."""
     names = st.sampled_from(NAMES)
     return st.fixed_dictionaries(
         {},
@@ -92,7 +92,7 @@ def maps(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def combined(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Schemas for the same value."""
+    """Return a strategy of combinations of schemas for the same value."""
     some = st.lists(inner, min_size=1, max_size=3)
     return st.one_of(
         st.fixed_dictionaries({"anyOf": some}), st.fixed_dictionaries({"allOf": some}),
@@ -103,15 +103,15 @@ def combined(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]
 
 
 def merged(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """One schema with the keywords of several."""
+    """Return one schema with the keywords of several."""
     whole: dict[str, Any] = {}
     for part in parts:
         whole.update(part)
     return whole
 
 
-def guarded(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """A subschema, or a reference to the root: only where a value is in between."""
+def refer_to_root(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Return a strategy of subschemas for another value, which may be references to the root."""
     return st.one_of(inner, st.just({"$ref": "#"}))
 
 
@@ -119,8 +119,10 @@ leaves: st.SearchStrategy[Any] = st.one_of(st.booleans(), typing, constants, num
 
 
 def larger(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Schemas that hold schemas."""
-    parts = st.one_of(typing, constants, numeric, textual, lists(guarded(inner)), maps(guarded(inner)), combined(inner))
+    """Return a strategy of schemas with subschemas."""
+    parts = st.one_of(
+        typing, constants, numeric, textual, lists(refer_to_root(inner)), maps(refer_to_root(inner)), combined(inner)
+    )
     return st.lists(parts, min_size=1, max_size=3).map(merged)
 
 

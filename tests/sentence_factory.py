@@ -1,8 +1,8 @@
-"""Random sentences of a Lark grammar, from the rules and terminals that Lark compiled: what may a grammar generate?
+"""Random sentences of a Lark grammar, drawn from the rules and terminals that Lark compiled.
 
-A derivation is drawn rule by rule; beyond a depth only the rules lead on that end soonest. A terminal is a random text
-of its pattern. Between lexemes stand blanks where the grammar ignores them. What Lark then reads otherwise than it was
-meant (two names that became one) and refuses is thrown away, so each sentence is one that Lark accepts.
+A derivation is drawn rule by rule; beyond a depth only rules with the shortest derivations are used. A terminal is a
+random text of its pattern. Ignored blanks are written between tokens. Texts that Lark tokenises differently (two names
+that became one) and refuses are discarded, so Lark accepts every sentence.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CLASSES = {
 
 
 class Messages(logging.Handler):
-    """Keeps the messages that are logged."""
+    """A handler that stores the logged messages."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,13 +52,15 @@ class Messages(logging.Handler):
 
 @cache
 def build_parser(ready: Ready) -> tuple[Lark, list[str]]:
-    """Build Lark's parser for a grammar of the library, as the head of its file asks for, with what Lark logs of it."""
+    """Build Lark's parser of a grammar of the library, with the options in its file. Return it and the
+    logged messages.
+    """
     postlex = PythonIndenter() if ready.indented else None
     messages, level = Messages(), logger.level
     logger.addHandler(messages)
     logger.setLevel(logging.DEBUG)
     try:
-        # Where interegular is installed, Lark compares all terminals for its warnings: up to half a minute.
+        # If interegular is installed, Lark compares all terminals for its warnings, which takes up to half a minute.
         with patch("lark.lexer.has_interegular", False):
             lark = Lark(ready.text, parser="lalr", lexer=ready.lexer, postlex=postlex, debug=True)
     finally:
@@ -68,7 +70,7 @@ def build_parser(ready: Ready) -> tuple[Lark, list[str]]:
 
 
 class _Texts:
-    """Random texts of a pattern of Python's `re`; what looks around is left to the caller's check."""
+    """Random texts of a pattern of `re`; lookaround is ignored and must be checked by the caller."""
 
     def __init__(self, pattern: str, flags: frozenset[str]) -> None:
         self.compiled = re.compile(pattern, sum(getattr(re, flag.upper()) for flag in flags))
@@ -143,12 +145,12 @@ def _spelled(member: Any) -> str:
 
 
 def spelling(*words: str) -> Spell:
-    """Draws one of these words: for names that only a schema can know."""
+    """Return a function that draws one of these words, for names that only a schema defines."""
     return lambda rng: rng.choice(words)
 
 
 class Maker:
-    """Draws sentences. spell: how to write certain terminals, where any text of their pattern is too free."""
+    """Draws sentences. spell: functions that write certain terminals, instead of a random text of their pattern."""
 
     def __init__(self, ready: Ready, spell: Mapping[str, Spell] = {}, depth: int = 12) -> None:
         self.lark, _ = build_parser(ready)
@@ -177,7 +179,7 @@ class Maker:
         return re.fullmatch(pattern.to_regexp(), text) is not None
 
     def _heights(self) -> dict[str, int]:
-        """The least depth of a derivation of each rule; a rule without one is a fault of the grammar."""
+        """Compute the minimum depth of a derivation of each rule; every rule must have one."""
         heights: dict[str, int] = {}
         grown = True
         while grown:
@@ -196,16 +198,16 @@ class Maker:
         )
 
     def _lowest(self, rules: list[Any]) -> list[Any]:
-        """Those of some rules that have derivations of the least depth."""
+        """Return the rules with derivations of the minimum depth."""
         heights = [self._height(rule, self.heights) for rule in rules]
         return [rule for rule, height in zip(rules, heights) if height == min(heights)]
 
     def unproductive(self) -> list[str]:
-        """Rules that no text belongs to."""
+        """Return the rules without a text."""
         return sorted(set(self.rules) - set(self.heights))
 
     def types(self, rng: random.Random) -> list[str]:
-        """Names of terminals, as a random derivation has them."""
+        """Return the names of the terminals of a random derivation."""
         stack: list[tuple[Any, int]] = [("start", 0)]
         out: list[str] = []
         while stack:
@@ -220,7 +222,7 @@ class Maker:
         return out
 
     def made(self, rng: random.Random) -> str:
-        """A text, not yet read back."""
+        """Return the text of a random derivation, which Lark may refuse."""
         indent, out = 0, []
         types = self.types(rng)
         for place, name in enumerate(types):
@@ -231,7 +233,7 @@ class Maker:
                 indent -= 1
                 out.append(f"\n{'  ' * indent}")
             elif name == "_NEWLINE" and self.indented:
-                # The dedents that follow write the indentation of the line that comes then.
+                # The following dedents write the indentation of the next line.
                 if place + 1 < len(types) and types[place + 1] == "_DEDENT":
                     continue
                 out.append("\n" + "  " * indent)
@@ -241,7 +243,9 @@ class Maker:
         return "".join(out)
 
     def draw(self, rng: random.Random, count: int, tries: int = 40) -> list[str]:
-        """`count` sentences that Lark accepts; AssertionError if fewer than one in `tries` of those made are."""
+        """Return `count` sentences that Lark accepts; raise AssertionError if fewer than one in `tries`
+        texts is accepted.
+        """
         found: list[str] = []
         for _ in range(count * tries):
             text = self.made(rng)
@@ -252,4 +256,4 @@ class Maker:
             found.append(text)
             if len(found) == count:
                 return found
-        raise AssertionError(f"{len(found)} of {count * tries} made texts are sentences; the last was {text!r}")
+        raise AssertionError(f"{len(found)} of {count * tries} random texts are sentences; the last was {text!r}")

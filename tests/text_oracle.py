@@ -1,4 +1,4 @@
-"""The slow oracle's view of characters: one byte at a time, as UTF-8 or as the inside of a JSON string.
+"""Characters for the slow oracle: byte by byte, as UTF-8 or as the inside of a JSON string.
 
 `feed` takes one more byte of an unfinished character; `completions` says which characters an unfinished one may
 still become, as ranges of code points. Both are written from RFC 3629 and RFC 8259 section 7, not from the engine.
@@ -20,7 +20,7 @@ ALL = ((0, 0xD7FF), (0xE000, 0x10FFFF))
 
 
 def feed(encoding: Encoding, pending: bytes, byte: int) -> tuple[str, bytes] | None:
-    """(the finished character or "", what is still unfinished), or None if no character has these bytes."""
+    """Return (the finished character or "", unfinished bytes), or None if no character has these bytes."""
     data = pending + bytes([byte])
     if encoding == "json":
         if data[0] == ord("\\"):

@@ -1,4 +1,4 @@
-"""Masks against bytes: which tokens a matcher allows, by taking the bytes of each one after the other."""
+"""Compare masks with a matcher over bytes, which is advanced by the bytes of each token."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["compare", "members", "taken"]
 
 
 def taken(matcher: Matcher, tokens: list[tuple[bytes, int]]) -> set[int]:
-    """The tokens whose bytes a matcher over single bytes accepts in turn; tokens are in order of bytes."""
+    """Return the tokens whose bytes a matcher over single bytes accepts. tokens: sorted by bytes."""
     found, path, refused = set[int](), b"", b""
     for token, number in tokens:
         if refused and token.startswith(refused):
@@ -37,7 +37,7 @@ def members(mask: np.ndarray) -> set[int]:
 
 
 def compare(constraint: Constraint, oracle: Constraint, text: bytes, vocabulary: Vocabulary) -> None:
-    """Before each byte of a text, as far as it goes."""
+    """Compare the masks before each byte of a text, up to the first byte that is refused."""
     matcher, slow = constraint.matcher(), oracle.matcher()
     tokens = sorted((token, number) for number, token in enumerate(vocabulary.tokens) if token)
     end = set(vocabulary.eos_ids)

@@ -1,4 +1,4 @@
-"""Small tokenizers of every convention, trained on the spot, for whatever test wants one.
+"""Small trained tokenizers of every convention.
 
     byte_level_bpe   GPT-2, Llama 3, Qwen: the byte map, any text
     sentencepiece_bpe, sentencepiece_unigram    Llama 2, Mistral, Gemma: U+2581, `<0xNN>`, a space put in front
@@ -32,7 +32,7 @@ WORDS = """
 
 
 def texts(count: int = 400, seed: int = 0) -> list[str]:
-    """Lines of prose and JSON."""
+    """Return lines of prose and JSON to train on."""
     rng = random.Random(seed)
     out = []
     for _ in range(count):
@@ -45,7 +45,9 @@ def texts(count: int = 400, seed: int = 0) -> list[str]:
 
 @lru_cache(maxsize=1)
 def byte_level_bpe() -> Tokenizer:
-    """As GPT-2 and Llama 3: 500 tokens, `<|end|>` and `<|turn|>` special, `<tool>` and `é!` added but not special."""
+    """Train a tokenizer like those of GPT-2 and Llama 3: 500 tokens, `<|end|>` and `<|turn|>` special,
+    `<tool>` and `é!` added but not special.
+    """
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -60,7 +62,9 @@ def byte_level_bpe() -> Tokenizer:
 
 @lru_cache(maxsize=1)
 def sentencepiece_bpe() -> Tokenizer:
-    """As Llama 2 and Mistral 7B: a space is put in front of a text, and dropped again in decoding."""
+    """Train a tokenizer like those of Llama 2 and Mistral 7B: a space is prepended to a text, and
+    removed in decoding.
+    """
     grown = Tokenizer(models.BPE(unk_token="<unk>"))
     grown.normalizer = spaces_written("always")
     grown.train_from_iterator(texts(), trainers.BpeTrainer(vocab_size=300, show_progress=False, min_frequency=2))
@@ -79,7 +83,7 @@ def sentencepiece_bpe() -> Tokenizer:
 
 @lru_cache(maxsize=1)
 def sentencepiece_unigram() -> Tokenizer:
-    """As Gemma, but Unigram: byte fallback, and no space is put in front of a text."""
+    """Train a tokenizer like that of Gemma, but Unigram: byte fallback, no space is prepended to a text."""
     pieces = grown_unigram("never")
     floor = min(score for _, score in pieces) - 10
     head = [("<unk>", 0.0), ("<bos>", 0.0), ("<eos>", 0.0), *((piece, floor) for piece in BYTES)]
@@ -92,7 +96,7 @@ def sentencepiece_unigram() -> Tokenizer:
 
 @lru_cache(maxsize=1)
 def metaspace_unigram() -> Tokenizer:
-    """As T5: no byte fallback, so that some texts cannot be spelled; a space is put in front of a text."""
+    """Train a tokenizer like that of T5: no byte fallback, so some texts cannot be spelled; a space is prepended."""
     made = Tokenizer(
         models.Unigram([("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), *grown_unigram("always")], 2, False)
     )
@@ -105,7 +109,7 @@ def metaspace_unigram() -> Tokenizer:
 
 @lru_cache(maxsize=1)
 def word_piece() -> Tokenizer:
-    """As BERT: the positions of spaces are lost."""
+    """Train a tokenizer like that of BERT, which loses the positions of spaces."""
     made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     made.decoder = decoders.WordPiece()

@@ -112,7 +112,7 @@ def test_bounds_on_request() -> None:
     }
 
 
-def test_what_is_no_example() -> None:
+def test_invalid_examples_are_refused() -> None:
     for documents in ([], [float("nan")], ["\ud800"], [{1, 2}]):
         with pytest.raises(constrain.SourceError):
             constrain.infer(documents)

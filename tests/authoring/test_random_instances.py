@@ -112,7 +112,7 @@ def test_recursion_without_text_in_between_ends() -> None:
         assert re.fullmatch(rb"yx*", random_text(constraint, np.random.default_rng(seed), size=50))
 
 
-def test_what_adds_nothing_is_bounded_by_the_size() -> None:
+def test_visits_of_empty_nodes_are_bounded_by_the_size() -> None:
     """Nodes that write nothing are visited a number of times for each byte of the size, not for ever."""
     nothing = Sequence((Literal(b""), Literal(b"")))
     constraint = constrain.compile_grammar(Grammar(Sequence((Literal(b"x"), Literal(b"y"))), {}), BYTES)

@@ -293,7 +293,7 @@ def test_languages_share_states_that_have_one_future(seed: int) -> None:
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_what_a_remainder_is_of_counts(swapped: bool) -> None:
+def test_remainders_of_different_numbers_are_distinguished(swapped: bool) -> None:
     """Both languages go on with multiples of 3 from 1000 on; the other remainders are of other numbers."""
 
     def union(*parts: tuple[int, int | None, int]) -> NumberLanguage:

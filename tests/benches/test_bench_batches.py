@@ -56,10 +56,10 @@ def test_every_road_of_applying_gives_the_same_logits() -> None:
     rng = np.random.default_rng(3)
     masks = torch.from_numpy(rng.integers(0, 1 << 32, (2, WORDS), np.uint32).view(np.int32))
     found = {}
-    for name, road in apply_masks.list_implementations().items():
+    for name, implementation in apply_masks.list_implementations().items():
         if "compiled" not in name:  # which takes its time
             logits = torch.arange(2 * apply_masks.SIZE).view(2, -1).float()
-            road(logits, masks)
+            implementation(logits, masks)
             found[name] = logits
     assert len(found) == 5
     assert all(torch.equal(logits, found["constrain"]) for logits in found.values())

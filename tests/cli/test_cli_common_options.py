@@ -133,7 +133,9 @@ def test_a_document_is_named_on_the_command_line(run: Run, tmp_path: Path) -> No
         ("{", "line 1"), ("", "empty"),
     ],
 )  # fmt: skip
-def test_documents_that_have_no_name_or_are_none(run: Run, tmp_path: Path, content: str, said: str) -> None:
+def test_registry_documents_without_id_or_invalid_are_refused(
+    run: Run, tmp_path: Path, content: str, said: str
+) -> None:
     path = tmp_path / "bad.json"
     path.write_text(content, "utf-8")
     code, _, err = run("sample", "{}", "--registry", str(path))

@@ -158,7 +158,7 @@ def rules(draw: st.DrawFn) -> str:
 
 @settings(max_examples=25, deadline=None)
 @given(rules())
-def test_what_is_said_of_random_grammars_is_true(text: str) -> None:
+def test_problems_found_in_random_grammars_are_real(text: str) -> None:
     try:
         written = read_grammar(text, lexer="basic")
     except ConstrainError:
@@ -207,7 +207,7 @@ def test_all_errors_are_reported_at_once(run: Run) -> None:
     assert all(error["hint"] for error in answer.document["errors"])
 
 
-def test_a_name_that_is_nothing_is_said_with_those_that_are(run: Run) -> None:
+def test_an_unknown_grammar_name_lists_the_known_ones(run: Run) -> None:
     for command in ("check", "test", "view"):
         lost = run(command, "nosuch.lark", *(("--accept", "t.txt") if command == "test" else ()), files={"t.txt": "x"})
         assert (

@@ -198,7 +198,7 @@ def test_a_damaged_file_is_rebuilt(folder: Path, damage: str) -> None:
 
 
 @pytest.mark.parametrize("place", range(5))
-def test_a_head_that_says_nonsense_is_no_program(folder: Path, place: int) -> None:
+def test_a_program_with_an_invalid_head_is_refused(folder: Path, place: int) -> None:
     """With a right digest, even: numbers of a head are looked at before they are used."""
     list_stored_masks(TEXT, schema=TREE)
     (path,) = folder.glob("*.program")

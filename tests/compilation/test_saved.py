@@ -213,7 +213,7 @@ def test_a_deep_file_ends_in_a_limit(tmp_path: Path, depth: int, brackets: str) 
 
 
 @given(st.recursive(st.text(alphabet='"\\[]{}a', max_size=5), lambda inner: st.lists(inner, max_size=3), max_leaves=8))
-def test_nesting_is_what_it_is_said_to_be(value: Any) -> None:
+def test_nesting_depth_is_computed_exactly(value: Any) -> None:
     def depth(one: Any) -> int:
         return 1 + max(map(depth, one), default=0) if isinstance(one, list) else 0
 

@@ -368,7 +368,7 @@ def test_names_stand_for_rules_with_their_defaults() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_nothing_in_time_is_said(rule: str) -> None:
+def test_rules_without_a_text_in_time_raise_limit_error(rule: str) -> None:
     model = NGram.of_texts([[0, 0, 0]], end=3, size=4)
     constraint = compile_constraint(LETTERS, regex="a{9}")
     with pytest.raises(LimitError):

@@ -118,7 +118,7 @@ def test_every_shape_of_a_definition() -> None:
         {"name": "f", "parameters": PLACE, "anything": None},
     ],
 )  # fmt: skip
-def test_members_that_say_nothing_of_the_arguments(given: dict[str, Any]) -> None:
+def test_members_that_do_not_describe_arguments_are_ignored(given: dict[str, Any]) -> None:
     assert read_tools([given])[0].parameters == PLACE
 
 
@@ -350,7 +350,7 @@ def test_forms_of_tools_are_written_down() -> None:
         assert constrain.forms.read_form(json.loads(json.dumps(form.plain()))) == form
 
 
-def test_what_tools_refuse() -> None:
+def test_invalid_options_of_tools_are_refused() -> None:
     with pytest.raises(SourceError, match=r"'wether'.*\n.*'weather'"):
         tools([WEATHER], choice="wether")
     with pytest.raises(UnsupportedError, match=r"no envelope 'xml'.*\n.*hermes"):
@@ -416,6 +416,6 @@ def test_keyword_arguments_may_be_left_out() -> None:
         ({"properties": {"x": {"type": "array", "uniqueItems": True, "items": {"type": "integer"}}}}, "unique items"),
     ],
 )
-def test_what_is_beyond_pythons_spelling(parameters: dict[str, Any], message: str) -> None:
+def test_arguments_without_python_syntax_are_refused(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(UnsupportedError, match=f"the tool 'f': arguments in Python syntax: .*{message}"):
         tools([{"name": "f", "parameters": parameters}], "pythonic").grammar()

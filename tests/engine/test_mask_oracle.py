@@ -77,7 +77,7 @@ def compare_masks(matcher: Matcher, oracle: Reference, vocabulary: Vocabulary, t
 
 
 def walk(grammar: Grammar, vocabulary: Vocabulary, data: st.DataObject) -> None:
-    """Compares at the start and along a random road of allowed tokens."""
+    """Compares at the start and along a random path of allowed tokens."""
     oracle = Reference(grammar)
     assume(make.sound(grammar))
     matcher = compile_grammar(grammar, vocabulary).matcher()
@@ -133,7 +133,7 @@ PARTS = st.sampled_from(
 
 @given(st.lists(PARTS, min_size=1, max_size=4), make.vocabularies("characters"), st.data())
 def test_regexes(parts: list[str], vocabulary: Vocabulary, data: st.DataObject) -> None:
-    """Also against `re`: what the matcher accepts on the road matches, what it cannot go on from does not."""
+    """Also against `re`: texts that the matcher accepts along the path match, prefixes that it refuses do not."""
     pattern = "".join(parts)
     grammar = to_grammar(pattern)
     walk(grammar, vocabulary, data)
@@ -240,7 +240,7 @@ def test_listed_words_are_spelled_with_any_escapes() -> None:
     assert_oracle_agrees(Repeat(Sequence((others, Literal(b","))), 2, 3), rb'"\u0061","cac","d",', rb'"\u00E9","",')
 
 
-def test_what_is_forced_is_all_that_is() -> None:
+def test_only_forced_bytes_are_allowed_after_a_full_string() -> None:
     """A string that has all its characters: the quote, and what follows it."""
     assert_oracle_agrees(Sequence((JsonString(Dfa.any_text(), 3, 4), Literal(b"}"))), '"# é'.encode() + b'b"}')
 

@@ -193,7 +193,7 @@ def test_counts_depend_on_the_case_alone() -> None:
     assert count_work(*CASES[name]) == count_work(*CASES[name])
 
 
-def test_what_grew_and_shrank_is_told() -> None:
+def test_increased_and_decreased_counts_are_reported() -> None:
     recorded = {"first walk": {"closures": 10, "sets": 20}}
     found = {"first walk": {"closures": 11, "sets": 20}, "second walk": {"closures": 0}}
     assert compare_counts("a", recorded, found) == (["a, first walk: 10 -> 11 closures"], [])

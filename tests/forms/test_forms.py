@@ -148,7 +148,7 @@ def test_a_byte_order_mark_is_not_part_of_a_schema_or_grammar(tmp_path: Path) ->
         assert constraint.matcher().next_bytes() == {0xEF}
 
 
-def test_what_is_no_form() -> None:
+def test_invalid_operands_of_forms_are_refused() -> None:
     with pytest.raises(SourceError, match="surrogate"):
         literal("\ud800")
     with pytest.raises(TypeError, match="a form or a text"):

@@ -137,7 +137,7 @@ def test_the_shortest_completion_contains_the_phrase() -> None:
     assert matcher.shortest_completion() == b'{"a":"ab"}'
 
 
-def test_what_cannot_be_met() -> None:
+def test_unsatisfiable_clauses_are_refused() -> None:
     with pytest.raises(UnsatisfiableError, match="intersection of both"):
         (PAIR & contains("xyzx")).grammar()
 

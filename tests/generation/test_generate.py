@@ -218,12 +218,12 @@ def test_pieces_are_the_text() -> None:
         ({"regex": "a{3}", "max_tokens": 3}, "takes 4 tokens"),
     ],
 )
-def test_what_is_wrong_is_said(wrong: dict, match: str) -> None:
+def test_errors_name_the_cause(wrong: dict, match: str) -> None:
     with pytest.raises(ConstrainError, match=re.escape(match)):
         ask(**wrong)
 
 
-def test_models_that_are_none() -> None:
+def test_invalid_models_are_refused() -> None:
     with pytest.raises(ConstrainError, match="model is of type int"):
         constrain.generate(3, regex="a")
     with pytest.raises(ConstrainError, match="needs its Vocabulary"):

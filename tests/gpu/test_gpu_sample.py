@@ -222,7 +222,7 @@ def test_draws_of_the_reference_follow_its_distribution() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")  # of a NaN, whose mass is not used
-def test_rows_without_a_token_say_so(device: str) -> None:
+def test_rows_without_a_token_report_it(device: str) -> None:
     """-inf where nothing has any mass, NaN where a value is NaN."""
     x = torch.zeros((6, 40), device=device)
     x[1] = -torch.inf

@@ -185,7 +185,7 @@ def test_the_host_waits_for_tokens_and_old_buffers_only(monkeypatch: pytest.Monk
             awaited = card.trace[copied - 1]
             assert awaited[:2] == ("side", "waits for"), "they are copied when they are drawn"
             drawn = card.trace.index(("main", "records", awaited[2]))
-            assert card.trace.index(("main", "applies masks", what)) < drawn < place, "and not behind the model"
+            assert card.trace.index(("main", "applies masks", what)) < drawn < place, "and not after the model"
         if does == "applies masks":
             waited = card.trace[place - 1]
             assert waited[:2] == ("main", "waits for"), "masks are waited for where they are used"

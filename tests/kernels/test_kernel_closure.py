@@ -130,7 +130,7 @@ def test_edges_are_followed_once_each(reg: int, ext: int, ways: list[int]) -> No
 
 @settings(max_examples=40)
 @given(registers, extras, st.integers(0, 15))
-def test_objects_go_on_by_what_their_state_allows(reg: int, ext: int, flags: int) -> None:
+def test_objects_continue_as_their_state_allows(reg: int, ext: int, flags: int) -> None:
     """Another member comes only if some key may, and an object closes only if it may: then its register is empty."""
     code = [at.SPLIT, 3, 5, 8, 11, at.MORE, 0, A, at.CLOSE, 0, A, at.ENTER, at.COUNT, 9, A]
     context = Context(ROOMY)

@@ -183,7 +183,7 @@ def test_a_mask_is_made_of_a_bounded_number_of_rows(count: int) -> None:
 WORD_OF_ONE = Chars(to_dfa("[a-z]+x"))
 
 
-def test_only_what_has_no_row_is_walked() -> None:
+def test_only_texts_without_a_row_are_walked() -> None:
     """Beside a leaf with a row, the walk visits the nodes along the other texts."""
     vocabulary = vocabulary_of(["abcdef", "bcdefg", "zyxwvu"])
     node = Choice((Sequence((WORD, Literal(b"!"))), Literal(b"0123456")))

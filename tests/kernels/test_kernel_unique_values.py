@@ -130,7 +130,7 @@ def test_answers_are_those_of_the_caller(values: list[Any], value: Any, data: st
         ('[{"a":1,"b":2},0]', '[{"b":1,"a":2},', None),
     ],
 )
-def test_what_is_decided_without_the_caller(member: str, text: str, following: str | None) -> None:
+def test_candidates_are_decided_in_the_kernel(member: str, text: str, following: str | None) -> None:
     context = Context(LENGTHS)
     written, start = write_members(context, [member])
     chain = context.run(extend_chain, at.NO_CANDIDATES, context.run(extend_chain, written, start))

@@ -98,7 +98,7 @@ def is_character_forced(data: bytes, end: int, forced: list[bool]) -> bool:
 
 
 @pytest.mark.parametrize("name", sorted(SOURCES))
-def test_what_must_follow_follows(name: str) -> None:
+def test_forced_text_agrees_with_the_matcher(name: str) -> None:
     for text in TEXTS[name]:
         found = inspect_text(compiled(name), text)
         matcher = compiled(name).matcher()

@@ -229,7 +229,7 @@ def test_a_text_is_complete_within_max_new_tokens(sglang: Any, seed: int) -> Non
     assert len(tokens) <= 30 and isinstance(json.loads(VOCABULARY.decode(tokens[:-1]))["b"], int)
 
 
-def test_a_request_without_room_for_a_text_is_ended_with_our_message(sglang: Any) -> None:
+def test_a_request_whose_limit_is_below_the_shortest_text_is_aborted(sglang: Any) -> None:
     request = StandInRequest(2)
     request.grammar = grammar_of(sglang, ("json", json.dumps(SCHEMA)))
     sglang.plugin.limit_new_request(False, None, request)

@@ -146,7 +146,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("judge", "kind", "source", "form", "texts", "different"), PAIRS)
-def test_their_call_and_ours_judge_alike(
+def test_the_call_of_the_other_library_and_ours_agree(
     judge: Callable[[str, Any], Judge],
     kind: str,
     source: Any,

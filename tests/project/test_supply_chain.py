@@ -124,7 +124,7 @@ def test_the_sbom_names_every_package_once(tmp_path: Path) -> None:
         ([], 2),
     ],
 )
-def test_what_was_not_looked_up_has_not_passed(report: list[dict[str, Any]], code: int) -> None:
+def test_an_audit_without_a_lookup_does_not_pass(report: list[dict[str, Any]], code: int) -> None:
     assert script("audit").verdict({"dependencies": report})[0] == code
 
 

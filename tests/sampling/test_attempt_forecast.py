@@ -120,7 +120,7 @@ def test_a_mass_that_does_not_fall_gives_attempts_over_needed() -> None:
     assert not is_hopeless(MassEstimate(-20, math.log(HOPELESS / 1000 * 0.51)), [0.5] * 40, 1000)
 
 
-def test_a_mass_that_falls_to_what_is_there_is_never_hopeless() -> None:
+def test_the_expected_count_is_infinite_if_the_root_mass_may_fall_to_z() -> None:
     linear = [1 - i / 500 for i in range(64)]
     assert count_expected_texts(1e-199, linear, 1000) == math.inf
     assert count_expected_texts(1e-199, linear, 100) < 1e-190

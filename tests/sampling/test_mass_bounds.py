@@ -118,7 +118,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.parametrize("name", [name for name in cases() if name != "tiny mass"])
 @pytest.mark.parametrize("kind", OPTIONS)
-def test_what_draws_say_of_themselves_holds(name: str, kind: str, seed: int) -> None:
+def test_bounds_reported_by_draws_hold(name: str, kind: str, seed: int) -> None:
     case = cases()[name]
     try:
         draws = draw(
@@ -168,7 +168,7 @@ def test_particles_know_what_they_visited() -> None:
     assert bound_by_particles(prefixes.root, prefixes.ends) == pytest.approx((0, whole - lost))
 
 
-def test_a_markov_model_stays_one_behind_a_record() -> None:
+def test_an_explored_ngram_model_remains_a_markov_model() -> None:
     case = cases()["pieces"]
     lm = case.lm.as_ngram()
     model = ExploredModel(lm, case.constraint, case.max_tokens, checked=False)

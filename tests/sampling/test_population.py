@@ -156,7 +156,7 @@ def test_settings_are_looked_at(error: type[Exception], wrong: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("right", [{"threshold": 0}, {"threshold": 1}, {"resample": "without_replacement"}])
-def test_what_is_just_right_is_taken(right: dict[str, Any]) -> None:
+def test_settings_at_their_limits_are_accepted(right: dict[str, Any]) -> None:
     assert isinstance(Settings.of(1, **right).move, Masked)
 
 

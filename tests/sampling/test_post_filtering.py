@@ -133,7 +133,7 @@ def test_its_mask_and_its_answers_agree() -> None:
     assert at.tokens == [1, 1]
 
 
-def test_a_checker_that_refuses_all_and_one_that_is_none() -> None:
+def test_a_checker_that_refuses_everything_and_an_invalid_checker() -> None:
     with pytest.raises(LimitError):
         drawn("exact", 1, lambda text: False)
     assert drawn("masked", 5, lambda text: False).ess == 0

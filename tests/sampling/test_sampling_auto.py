@@ -172,7 +172,7 @@ def test_draws_say_what_was_chosen_and_why() -> None:
         draw(TRAP.lm, TRAP.constraint, sampler="auto", particles=3, rng=np.random.default_rng(0), max_tokens=10)
 
 
-def test_generations_say_it_too() -> None:
+def test_generations_report_the_chosen_sampler() -> None:
     given = {"regex": "(b*a){3}b+", "tokenizer": TWO, "max_tokens": 10, "seed": 1, "sampler": "auto"}
     one = generate(TRAP.lm, **given)
     assert one.stats.sampler == "smc"

@@ -429,7 +429,7 @@ NOTHING: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("why", NOTHING)
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_where_there_is_nothing_draws_weigh_nothing_or_it_is_said(sampler: str, why: str) -> None:
+def test_without_any_text_draws_have_no_weight_or_an_error_is_raised(sampler: str, why: str) -> None:
     """A sampler with one attempt a draw reports failure by weights; one that repeats until success raises."""
     given = {**NOTHING[why], **({"attempts": 50} if sampler == "pimh" else {})}
     lm = Table(given.pop("lm", Table()).spoil)

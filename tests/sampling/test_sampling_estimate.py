@@ -117,7 +117,7 @@ def test_by_hand() -> None:
         (weighted(*[("a", 1.0), ("bb", 1.0)] * 20), length, ""),
     ],
 )
-def test_it_says_when_an_error_is_not_to_be_believed(draws: Draws, f: object, reason: str) -> None:
+def test_untrusted_estimates_give_a_reason(draws: Draws, f: object, reason: str) -> None:
     found = estimate_from(draws, f)  # type: ignore[arg-type]
     assert found.trusted == (not reason)
     assert reason in found.reason

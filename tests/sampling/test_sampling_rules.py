@@ -129,7 +129,7 @@ def test_one_check_is_budget_enough() -> None:
     assert made.stats["checks"] <= made.stats["steps"]
 
 
-def test_after_what_cannot_be_nothing_is_believed() -> None:
+def test_an_impossible_token_gives_a_uniform_posterior() -> None:
     """A token that no state emits says nothing: all states are as likely."""
     hmm = Hmm(np.array([0.7, 0.3]), np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]))
     assert hmm.after(np.array([0.7, 0.3]), 2).tolist() == [0.5, 0.5]

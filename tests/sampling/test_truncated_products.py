@@ -167,7 +167,7 @@ def test_truncated_products_are_twists_that_keep_estimates_unbiased(kind: str) -
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_what_was_left_out_is_estimated_by_what_is_like_it(case: Case) -> None:
+def test_truncated_states_are_estimated_by_similar_ones(case: Case) -> None:
     made = Product.of(case.lm.as_ngram(), case.constraint, max_tokens=case.max_tokens, threshold=0.1)
     values, means = (np.exp(one) for one in made.completed)
     visits = np.exp(made.forward)

@@ -157,7 +157,7 @@ def test_an_empty_table_prices_the_least_rest() -> None:
     assert Values(table, unseen=0.0).of_slots(np.array([PACES]), 3).tolist() == [0.0]
 
 
-def test_what_stands_in_for_an_unknown_slot() -> None:
+def test_unknown_slots_get_estimated_values() -> None:
     """The mean of the state, by texts; or what `guess_logs` says, with the coarse state's mean departure from it."""
     numbers, line = numbers_of([5, 5, 9, 5]), (-2.0, -0.25)
     logs = np.repeat([[-1.0], [-3.0], [-8.0]], 3, axis=1)
@@ -244,7 +244,7 @@ def test_paces_rise_with_exit_rates(one: float, other: float) -> None:
 
 
 @given(st.floats(0, 400), st.integers(0, 100))
-def test_guesses_rise_with_what_is_left(least: float, left: int) -> None:
+def test_guesses_rise_with_the_remaining_tokens(least: float, left: int) -> None:
     now, later = (guess_logs((0.0, -PRICE), np.array([least]), one)[0] for one in (left, left + 1))
     assert SMALLEST <= now <= later <= 0
     assert guess_logs((0.0, -PRICE), np.array([least + 1]), left)[0] <= now

@@ -165,7 +165,7 @@ def test_validators_prune() -> None:
 
 
 @pytest.mark.parametrize("order", LAWS)
-def test_answers_where_there_are_none(order: str) -> None:
+def test_a_search_without_a_text_raises_limit_error(order: str) -> None:
     with pytest.raises(LimitError, match="max_tokens is 5; the shortest text found takes 7 tokens"):
         next(runs(empty(), 1, 3, order=order))
     case = cases()["counting"]

@@ -301,7 +301,7 @@ def all_texts(most: int) -> list[bytes]:
     return list(dict.fromkeys(found))
 
 
-def test_a_checker_behind_a_mask_is_asked_about_few_tokens() -> None:
+def test_a_checker_after_a_mask_checks_few_tokens() -> None:
     """PICARD: at most about 2 k checks a step, though 256 bytes are possible."""
     constraint = compile_constraint(ALL_BYTES, regex="[ -~]{1,12}")
     viable = Asked(lambda text: b"e" not in text)

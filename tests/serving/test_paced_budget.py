@@ -101,7 +101,7 @@ def test_what_was_abandoned_ends_at_the_next_rest(pool: CompilePool) -> None:
     assert len(errors) == 1
 
 
-def test_what_is_expensive_rests_longer(monkeypatch: pytest.MonkeyPatch, pool: CompilePool) -> None:
+def test_expensive_work_pauses_longer(monkeypatch: pytest.MonkeyPatch, pool: CompilePool) -> None:
     clock, budget = Clock(monkeypatch), PacedBudget(10 * CHEAP, pool, lambda: True)
 
     def run() -> None:

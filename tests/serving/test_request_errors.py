@@ -225,6 +225,6 @@ def test_a_prompt_far_beyond_the_context_is_not_tokenised(
     assert "1,024 positions" in error["message"]
 
 
-def test_both_ends_of_a_range_are_written_alike(client: TestClient) -> None:
+def test_both_ends_of_a_range_have_the_same_format(client: TestClient) -> None:
     error = refusal(client, "chat/completions", chat(seed=-(1 << 65)))
     assert "from -18,446,744,073,709,551,616 to 18,446,744,073,709,551,616" in error["message"]

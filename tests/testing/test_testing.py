@@ -184,7 +184,7 @@ def test_regexes(pattern: str) -> None:
     assert all(re.fullmatch(pattern, text) for text in some(from_regex(pattern), 60))
 
 
-def test_what_cannot_be_is_refused_at_once() -> None:
+def test_impossible_strategies_are_refused_at_once() -> None:
     with pytest.raises(UnsatisfiableError):
         from_schema({"type": "string", "enum": [1]})
     with pytest.raises(ValueError, match="form"):

@@ -156,7 +156,7 @@ def test_references_resolve_in_the_registry_only() -> None:
         to_grammar(schema)
 
 
-def test_ids_in_constants_and_keys_are_none() -> None:
+def test_ids_in_constants_and_keys_are_ignored() -> None:
     schema = {
         "$defs": {"a": {"$id": "http://x/a", "type": "null"}},
         "enum": [{"$id": "http://x/a", "type": "string"}, None],

@@ -173,7 +173,7 @@ def test_recursion_through_an_undecided_subschema_is_decided_as_a_whole() -> Non
     assert error[0].__name__ == "UnsatisfiableError"
 
 
-def test_what_is_given_up_is_not_charged() -> None:
+def test_an_abandoned_attempt_costs_no_work() -> None:
     """A document with an undecided subschema that has no value takes as much work as without the attempt."""
     text = json.dumps({"type": "object", "properties": {"a": {"type": "integer", "multipleOf": 5, "enum": [3]}}})
     spent = []
