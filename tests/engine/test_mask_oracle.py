@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-import numpy as np
 import pytest
 from hypothesis import assume, given, note, settings, strategies as st
 
@@ -38,13 +37,9 @@ from constrain.grammar.nodes import (
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests import grammar_factory as make
 from tests.grammar_oracle import Reference
+from tests.token_mask_oracle import list_tokens
 
 STEPS = 6
-
-
-def list_tokens(mask: np.ndarray) -> set[int]:
-    """The tokens of a mask."""
-    return {32 * int(word) + bit for word in np.flatnonzero(mask) for bit in range(32) if int(mask[word]) >> bit & 1}
 
 
 def describe_tokens(tokens: Iterable[int], vocabulary: Vocabulary) -> list[str]:

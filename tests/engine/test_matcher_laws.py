@@ -18,10 +18,7 @@ from constrain.engine.matcher import Matcher
 from constrain.grammar.nodes import Grammar, Literal
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests import grammar_factory as make
-
-
-def list_tokens(mask: np.ndarray) -> set[int]:
-    return {32 * int(word) + bit for word in np.flatnonzero(mask) for bit in range(32) if int(mask[word]) >> bit & 1}
+from tests.token_mask_oracle import list_tokens
 
 
 class Moves(RuleBasedStateMachine):

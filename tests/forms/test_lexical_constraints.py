@@ -31,7 +31,7 @@ from constrain import (
 from constrain.forms import read_form
 from tests.recogniser_oracle import accepts
 from tests.text_acceptance import accepts_tokens
-from tests.token_mask_oracle import compare
+from tests.token_mask_oracle import compare_token_masks
 
 BYTES = Vocabulary.bytes()
 LETTERS = [bytes([byte]) for byte in range(256)]
@@ -109,7 +109,7 @@ def test_what_combinations_mean(form: Form, inside: list[str], outside: list[str
 def test_masks(form: Form) -> None:
     fast, slow = constrain.compile(TOKENS, form), constrain.compile(BYTES, form)
     for text in (b'{"a": "xab", "b": 1}', b"((ab+a)+b)", b"(ba(b)aa)"):
-        compare(fast, slow, text, TOKENS)
+        compare_token_masks(fast, slow, text, TOKENS)
 
 
 @pytest.mark.parametrize("special", [None, {"<tool_call>": 256, "</tool_call>": 257}])

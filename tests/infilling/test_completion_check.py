@@ -20,6 +20,7 @@ from constrain.infilling.constraint_states import START, ConstraintStates
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests import grammar_factory as make
 from tests.grammar_oracle import Reference
+from tests.token_mask_oracle import list_tokens
 
 TOKENS: list[bytes | None] = [b"a", b"b", b"(", b")", b"ab", b"ba", b"b(", None]
 SMALL = Vocabulary.from_tokens(TOKENS, (7,))
@@ -32,10 +33,6 @@ FORMS = {
     "a?b?": constrain.regex("a?b?"),
     "(ab)+": constrain.regex("(ab)+"),
 }
-
-
-def list_bits(mask: np.ndarray) -> set[int]:
-    return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
 
 
 # ---- the oracle: token sequences, then texts
@@ -160,7 +157,7 @@ def check(oracle: Oracle, spans: list[object], answer: InfillAnswer) -> bool:
     assert answer.is_possible == bool(texts)
     assert answer.witness is None if not texts else answer.witness in texts
     assert answer.is_exact
-    assert [list_bits(mask) for mask in answer.masks] == masks
+    assert [list_tokens(mask) for mask in answer.masks] == masks
     return bool(texts)
 
 
@@ -200,7 +197,7 @@ def test_narrowed_lattices_hold_true_completions(monkeypatch: pytest.MonkeyPatch
                 outcomes.append("undecided")
                 continue
             assert answer.is_possible == bool(texts) and (not texts or answer.witness in texts)
-            found = [list_bits(mask) for mask in answer.masks]
+            found = [list_tokens(mask) for mask in answer.masks]
             assert all(some <= every for some, every in zip(found, masks))
             assert found == masks or not answer.is_exact
             outcomes.append("exact" if answer.is_exact else "narrowed")
@@ -251,7 +248,7 @@ def test_objects_agree_with_brute_force() -> None:
                         mask.add(token)
             hole_gap = Gap(1, 1, "tokens", end_tokens="refused")
             answer = infill_check([hole_gap if token is None else token for token in tokens], constraint)
-            assert [list_bits(mask) for mask in answer.masks] == expected and answer.is_exact
+            assert [list_tokens(mask) for mask in answer.masks] == expected and answer.is_exact
             verdicts.append(answer.is_possible)
 
     run()

@@ -17,7 +17,7 @@ from constrain.vocabulary import mask_table
 from constrain.vocabulary.learned_rows import OVER_BUDGET
 from constrain.vocabulary.mask_table_cache import find_mask_table
 from tests.grammar_strategies import dfas, texts
-from tests.token_mask_oracle import compare
+from tests.token_mask_oracle import compare_token_masks
 
 Encoding = Literal["utf8", "json"]
 BYTES = [bytes([byte]) for byte in range(256)]
@@ -71,7 +71,7 @@ def test_masks_without_suffix_tries(
     """With none at all, and with small ones only."""
     monkeypatch.setattr(mask_table, "SUFFIX_BUDGET", budget)
     vocabulary = crossing()
-    compare(make(vocabulary), make(ORACLE), text, vocabulary)
+    compare_token_masks(make(vocabulary), make(ORACLE), text, vocabulary)
     leaves = find_mask_table(vocabulary).arrays[at.LEAVES]
     assert (leaves[at.LEAF_SUFFIXES :: at.LEAF_W] == OVER_BUDGET).any()
 
@@ -89,7 +89,7 @@ def test_any_two_leaves(first: Dfa, second: Dfa, encoding: Encoding, low: int, h
         patch.setattr(mask_table, "SUFFIX_BUDGET", -1)
         vocabulary = crossing()
         fast, slow = compile_grammar(grammar, vocabulary), compile_grammar(grammar, ORACLE)
-        compare(fast, slow, text.encode(), vocabulary)
+        compare_token_masks(fast, slow, text.encode(), vocabulary)
 
 
 def test_a_long_walk_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import constrain
 from constrain import Style, Vocabulary
 from constrain.kernels import layout as at
 from constrain.vocabulary.mask_table_cache import find_mask_table
-from tests.token_mask_oracle import compare
+from tests.token_mask_oracle import compare_token_masks
 
 SPACES = [mark + " " * n for mark in ("", "\n") for n in (1, 2, 3, 31, 62, 63, 64, 65, 66, 70)]
 TABS = ["\n" + "\t" * n for n in (1, 2, 63, 64, 65, 66)]
@@ -43,7 +43,7 @@ def test_gaps_of_json_are_masked_as_their_tokens_are_stepped(schema: dict[str, A
     style = Style(whitespace="flexible", key_order=key_order)
     whole, slow = (constrain.compile(vocabulary, schema=schema, style=style) for vocabulary in (TOKENS, BYTES))
     for text in TEXTS:
-        compare(whole, slow, text.encode(), TOKENS)
+        compare_token_masks(whole, slow, text.encode(), TOKENS)
     table = find_mask_table(TOKENS)
     leaves = table.arrays[at.LEAVES][: at.LEAF_W * int(table.arrays[at.TABLE][at.N_LEAVES])].reshape(-1, at.LEAF_W)
     assert (leaves[:, at.LEAF_FLAGS] & at.LEAF_GAP).any()
@@ -58,4 +58,4 @@ def test_gaps_of_json_are_masked_as_their_tokens_are_stepped(schema: dict[str, A
 )  # fmt: skip
 def test_gaps_of_patterns_are_masked_as_their_tokens_are_stepped(pattern: str, text: str) -> None:
     whole, slow = (constrain.compile(vocabulary, regex=pattern) for vocabulary in (TOKENS, BYTES))
-    compare(whole, slow, text.encode(), TOKENS)
+    compare_token_masks(whole, slow, text.encode(), TOKENS)

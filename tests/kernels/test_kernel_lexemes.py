@@ -12,7 +12,7 @@ import pytest
 
 from constrain import Vocabulary, compile, lark
 from constrain.kernels import layout as at
-from tests.token_mask_oracle import compare
+from tests.token_mask_oracle import compare_token_masks
 
 SUMS = r"""
 start: sum
@@ -121,7 +121,7 @@ def test_tokens_are_read_as_their_bytes(name: str, how: str) -> None:
         compile(Vocabulary.bytes(), lark(grammar, **given)),
     )
     for text in texts if how == "contextual" else texts[:1]:
-        compare(constraint, oracle, text.encode(), vocabulary)
+        compare_token_masks(constraint, oracle, text.encode(), vocabulary)
     table = constraint.state_cache().table.arrays[at.TABLE]
     counts = table[[at.N_LEX_READERS, at.N_LEX_WORDS]].tolist()
     constraint.state_cache().reset()
@@ -143,4 +143,4 @@ def test_scanners_of_one_vocabulary_are_distinguished() -> None:
             for word in ("ab", "ac", "ad", "abc")]  # fmt: skip
     for text in (b"", b"(", b"((a", b"a"):
         for constraint, oracle in made:
-            compare(constraint, oracle, text, vocabulary)
+            compare_token_masks(constraint, oracle, text, vocabulary)

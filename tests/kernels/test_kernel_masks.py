@@ -27,7 +27,7 @@ from constrain.grammar.nodes import (
 )
 from constrain.kernels import layout as at
 from constrain.kernels.masks import MOST_ROWS
-from tests.token_mask_oracle import compare
+from tests.token_mask_oracle import compare_token_masks
 
 FEW_NAMES = {"type": "object", "patternProperties": {"^(a|é|ab|abc|😀|b/|a\\\\)$": {"type": "null"}},
              "additionalProperties": False}  # fmt: skip
@@ -109,7 +109,7 @@ def test_schemas(name: str, escapes: str) -> None:
     constraint = compile(vocabulary, schema=schema, style=style)
     oracle = compile(Vocabulary.bytes(), schema=schema, style=style)
     for text in texts:
-        compare(constraint, oracle, text.encode(), vocabulary)
+        compare_token_masks(constraint, oracle, text.encode(), vocabulary)
 
 
 # ---- parsed texts beside and inside other things --------------------------------------------------------------------
@@ -160,7 +160,7 @@ def test_nodes(name: str) -> None:
     grammar = Grammar(node, {})
     constraint, oracle = compile_grammar(grammar, vocabulary), compile_grammar(grammar, Vocabulary.bytes())
     for text in texts:
-        compare(constraint, oracle, text.encode(), vocabulary)
+        compare_token_masks(constraint, oracle, text.encode(), vocabulary)
 
 
 # ---- work -----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 import constrain
 from constrain import Style, Vocabulary
 from constrain.kernels import layout as at
-from tests.token_mask_oracle import compare
+from tests.token_mask_oracle import compare_token_masks
 
 LETTERS = 'ab"\\u0é\U0001f600'
 PIECES = ["a", "b", "ab", "ba", 'a"', '"a', '"ab', '{"a', '"a":', 'b":"', ',"b', '1,"a', '": ', '":{"a', '","ab":',
@@ -78,7 +78,7 @@ def test_keys_are_masked_as_their_tokens_are_stepped(key_order: Any, data: st.Da
         if text[length] not in matcher.next_bytes():
             break
         matcher.advance_bytes(text[length : length + 1])
-    compare(whole, slow, text[:length], TOKENS)
+    compare_token_masks(whole, slow, text[:length], TOKENS)
 
 
 def test_walks_inside_keys_make_no_sets() -> None:

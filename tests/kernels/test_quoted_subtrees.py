@@ -16,7 +16,7 @@ from constrain.automata.dfa import Dfa
 from constrain.kernels import layout as at
 from constrain.vocabulary.mask_table import MaskTable
 from constrain.vocabulary.mask_table_cache import find_mask_table
-from tests.token_mask_oracle import compare
+from tests.token_mask_oracle import compare_token_masks
 
 TAILS = ["a", "ab", "\\", "\\n", '\\"', '\\"b', "\\x", "\\u00", "é", "\n", "a\n", '"', 'a"', 'ab": ', '",', '","',
          'a","b', '":', '":"', '": {"', '"}', '"]', 'a\\u0062"', '\\"":', "{", '"b":1', '""', '"a"b']  # fmt: skip
@@ -152,7 +152,7 @@ def test_masks(schema: Any, text: str, style: Style) -> None:
     constraint = constrain.compile(TOKENS, schema=schema, style=style)
     find_mask_table(TOKENS).row(find_mask_table(TOKENS).start(Dfa.any_text(), at.JSON_STRING))
     assert list_copies(find_mask_table(TOKENS))
-    compare(constraint, constrain.compile(BYTES, schema=schema, style=style), text.encode(), TOKENS)
+    compare_token_masks(constraint, constrain.compile(BYTES, schema=schema, style=style), text.encode(), TOKENS)
 
 
 pieces = st.sampled_from(["a", "b", "é", "\\", '"', "\n", "\\n", '\\"', ":", ",", "{", "u00", "x"])
@@ -168,4 +168,4 @@ def test_masks_with_any_tokens_after_a_quote(rest: list[str], style: str) -> Non
             for one in (vocabulary, BYTES)]  # fmt: skip
     table = find_mask_table(vocabulary)
     table.row(table.start(Dfa.any_text(), at.JSON_STRING))
-    compare(made[0], made[1], b'{"a": "b\\n", "x": "a"}', vocabulary)
+    compare_token_masks(made[0], made[1], b'{"a": "b\\n", "x": "a"}', vocabulary)

@@ -39,7 +39,7 @@ from constrain.grammar.intersection import intersect_grammar
 from constrain.grammar.nodes import Grammar, Parsed
 from constrain.lalr.shortest_suffix import ShortestSuffixes
 from tests.text_acceptance import accepts_tokens
-from tests.token_mask_oracle import compare
+from tests.token_mask_oracle import compare_token_masks
 
 Lark = pytest.importorskip("lark").Lark
 BYTES = Vocabulary.bytes()
@@ -231,7 +231,7 @@ def test_masks_of_ready_grammars(name: str) -> None:
     tokens = [*(bytes([byte]) for byte in range(256)), *sorted(pieces), None]
     vocabulary = Vocabulary.from_tokens(tokens, eos_ids=[len(tokens) - 1])
     form = lark(ready.text, lexer=ready.lexer) & contains(word, "qqq", case="insensitive")
-    compare(constrain.compile(vocabulary, form), constrain.compile(BYTES, form), text.encode(), vocabulary)
+    compare_token_masks(constrain.compile(vocabulary, form), constrain.compile(BYTES, form), text.encode(), vocabulary)
 
 
 def test_json_texts_with_a_phrase() -> None:
