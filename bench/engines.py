@@ -1,4 +1,4 @@
-"""The engines that MaskBench compares, each behind the same small methods, each by its fastest Python road.
+"""The engines that MaskBench compares, each with the same small methods, called in its fastest way from Python.
 
     engine = ENGINES["llguidance"](vocabulary)   everything that is paid once: tokens, tries, kernels. Not timed
     engine.compile(text)                         a schema; raises `Refused(reason)`. Timed

@@ -69,7 +69,7 @@ def random_rows(rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.float64
 
 
 def make_hidden(seed: int) -> StudiedModel:
-    """Most of Z is behind a first token c, of a probability of 1e-7 and less, that draws never take."""
+    """Most of Z follows a first token c, of a probability of 1e-7 and less, that draws never take."""
     rng = np.random.default_rng([seed, 1])
     rows = random_rows(rng)
     rows[:, A] *= 0.01  # what follows b takes three unlikely a's
@@ -77,8 +77,8 @@ def make_hidden(seed: int) -> StudiedModel:
     rows[4] = [0.3, 0.7, 1e-7, 1e-3]
     case = pattern_case(f"hidden {seed}", pattern, rows, 6)
     visible = math.fsum(p for tokens, p in case.law().items() if tokens[0] == B)
-    behind = math.fsum(p for tokens, p in case.law().items() if tokens[0] == C) / 1e-7
-    rows[4, C] = min(visible / behind * math.exp(rng.uniform(0.5, 4)), 1e-6)
+    hidden = math.fsum(p for tokens, p in case.law().items() if tokens[0] == C) / 1e-7
+    rows[4, C] = min(visible / hidden * math.exp(rng.uniform(0.5, 4)), 1e-6)
     return StudiedModel("hidden mode", pattern_case(case.name, pattern, rows, 6), PLAIN_OPTIONS)
 
 

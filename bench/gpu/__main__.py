@@ -8,8 +8,8 @@ applying   apply_mask beside XGrammar's Triton and CUDA kernels and llguidance's
            bandwidth that was measured on this card in the same run; µs of the host for a call
 drawing    mask_softmax_sample beside torch's mask, softmax, sort, cumulative sum and multinomial
 stepping   a step of constraints that live on the card, B = 64: µs of device time, inside a CUDA graph
-waiting    how long the model's stream waits for masks made on the host, B = 1, 32, 256: events behind the model and
-           behind the wait, with a model of 1.2 billion random weights, whose step is a CUDA graph
+waiting    how long the model's stream waits for masks made on the host, B = 1, 32, 256: events after the model and
+           after the wait, with a model of 1.2 billion random weights, whose step is a CUDA graph
 
 Times are of the device, by events around replays of a CUDA graph, medians of `--repeat`; logits of `applying` go round
 over more memory than the L2 cache has.

@@ -87,7 +87,7 @@ def _regex(pattern: Any) -> str:
 
 
 def to_ebnf(language: Language) -> str:
-    """XGrammar's EBNF: a text is characters, so what is ignored stands behind each terminal and at the front."""
+    """XGrammar's EBNF: a text is characters, so what is ignored stands after each terminal and at the start."""
     from constrain.export import to_gbnf
     from constrain.frontends import regex
 

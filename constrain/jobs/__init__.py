@@ -5,7 +5,7 @@
 
 *Order and resumption.* The k-th line of the output answers the k-th row of the input. Lines are only ever appended, so
 after a kill the output is a prefix of what it will be, apart from a torn last line, which is removed. Running the same
-job again continues behind it. A side file (`OUT.job`) holds the digest of the input and the options; an output of
+job again continues after it. A side file (`OUT.job`) holds the digest of the input and the options; an output of
 another job is refused.
 
 *Identical output.* The seed of a row is derived from the seed of the job and the id of the row. The composition of a

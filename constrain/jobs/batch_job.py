@@ -34,7 +34,7 @@ def run_job(
 ) -> JobReport:
     """Answer every row of a JSON Lines file, and return statistics.
 
-    If `output` has answers of an earlier run of the same job, the job goes on behind them.
+    If `output` has answers of an earlier run of the same job, the job goes on after them.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The output of a job: a file that is only appended to, and the side file that says which job it belongs to.
 
 A kill can leave a last line without its end; it is removed when the job goes on. All other lines are complete, because
-a line is written in one piece behind the last one. The side file `OUT.job` is written once, before the first row, and
+a line is written in one piece after the last one. The side file `OUT.job` is written once, before the first row, and
 replaced in one step.
 """
 
@@ -149,7 +149,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def remove_torn_line(file: BinaryIO) -> None:
-    """Truncate a file behind its last line break."""
+    """Truncate a file after its last line break."""
     size = end = file.seek(0, os.SEEK_END)
     keep = 0
     while end > 0:

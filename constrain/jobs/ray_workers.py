@@ -89,7 +89,7 @@ def run_on_ray(rows: Iterator[JobRow], options: JobOptions, cluster: RayCluster)
         if isinstance(cause, ConstrainError):
             raise cause from error
         raise ConstrainError(
-            f"the Ray job failed: {error}", hint="Run the same job again: it goes on behind the rows that it wrote."
+            f"the Ray job failed: {error}", hint="Run the same job again: it goes on after the rows that it wrote."
         ) from error
 
 

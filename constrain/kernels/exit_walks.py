@@ -16,6 +16,7 @@ from .jit.compilation import inlined, kernel
 from .subtree_summaries import bit_of
 from .trie_tokens import NO_LIMIT
 from .trie_walks import walk_trie
+from .vocabulary_trie import find_edge
 
 from .context_layout import (  # isort: skip
     BELOW, FULL, HEAD, INSIDE, LEAF_NEXT, LEAVES, MOST_STEPS, NEED_LEAF, SETS, SPENT, STEPS, TRIE, TRIE_EDGES, VISITED,
@@ -87,14 +88,7 @@ def find_allowed_edge(c: Any, state: Any, edge: Any, last: Any) -> Any:
         following = 32 * w + lowest_bit(bits)
         if following == byte:
             return edge
-        stop = last
-        edge += 1
-        while edge < stop:
-            middle = (edge + stop) >> 1
-            if edges[middle] & 255 < following:
-                edge = middle + 1
-            else:
-                stop = middle
+        edge = find_edge(c, following, edge + 1, last)
     return last
 
 

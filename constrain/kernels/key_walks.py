@@ -19,8 +19,8 @@ from .object_states import first_allowed_key
 from .program_layout import KEYS, SET, STR_ESCAPES, STR_OFFSETS
 from .string_cursors import find_bound, intern_cursor
 from .string_keys import find_ended_key, keys_state, step_cursor, step_escaped
-from .trie import find_child
 from .trie_tokens import take_tokens
+from .vocabulary_trie import find_child, find_edge
 
 from .context_layout import CODE, CONFIGS, CURSORS, FULL, SETS, STACK, TRIE, TRIE_EDGES  # isort: skip
 from .record_layout import (  # isort: skip
@@ -117,13 +117,7 @@ def walk_key(c: Any, count: Any, depth: Any, out: Any, least: Any, most: Any) ->
     e, last = trie[TRIE_W * node + TRIE_FIRST_EDGE] + 0, trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] + 0
     while low < high and e < last:
         b = code[code[offsets + low] + position] + 0
-        stop = last
-        while e < stop:
-            middle = (e + stop) >> 1
-            if edges[middle] & 255 < b:
-                e = middle + 1
-            else:
-                stop = middle
+        e = find_edge(c, b, e, last)
         if e == last:
             break
         if edges[e] & 255 != b:

@@ -18,10 +18,9 @@ from .program_layout import ARG_FINITE, ARG_LOW, ARG_NEXT, LEAF, OBJ_EXCLUDED, O
 from .sets import continue_config, may_allow
 from .string_cursors import find_bound
 from .token_steps import try_subtree, try_token
-from .trie import find_child
 from .trie_tokens import NO_LIMIT, take_tokens
 from .trie_walks import ROW_STEPS, select_configs, walk_trie
-from .vocabulary_trie import read_byte
+from .vocabulary_trie import find_child, read_byte
 
 from .context_layout import (  # isort: skip
     BUFFER, BY_LENGTH, CODE, CONFIGS, FULL, HEAD, LEAVES, NAMES, NEED_BY_LENGTH, NEED_SUFFIXES, OBJECTS, OFFSETS, ROWS,

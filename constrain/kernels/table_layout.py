@@ -100,7 +100,7 @@ DESCENT_STATE: Final = 1 # leaf state
 DESCENT_CHARACTERS: Final = 2
 # of `make_row` and `order_by_length`, which have in addition
 VISIT_W: Final = 4
-VISIT_END: Final = 3     # the node behind the subtree
+VISIT_END: Final = 3     # the node after the subtree
 
 
 # ---- LEAVES --------------------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def make_row(t: Any, q: Any, budget: Any) -> Any:
     copies_free = free_base >= 0 and begins_as_copy(t, q) != 0
     safe_characters = 0 if finds_ends else leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE
     is_free_row = copies_free and safe_characters >= below[BELOW_HEIGHT] & HEIGHT
-    # The stack of the walk grows down from the end of the scratch: (node, leaf state, characters, node behind it).
+    # The stack of the walk grows down from the end of the scratch: (node, leaf state, characters, end).
     n_exits, top, end_of_temp, longest = 0, 1, size(t, TRIE_TEMP), 0
     dfa = view(t, MACHINES)[MACHINE_W * leaves[q * LEAF_W + LEAF_MACHINE] + MACHINE_DFA] + 0
     if count_scratch(t, dfa) > end_of_temp // 8 or count_word_scratch(t, dfa) > end_of_temp // 8:
@@ -175,7 +175,7 @@ def make_row(t: Any, q: Any, budget: Any) -> Any:
     last, flags, need, is_done, is_escape = -1, 0, 0, False, False
     while top > 0:
         at = end_of_temp - VISIT_W * top
-        node, state, behind_node = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0, temp[at + VISIT_END] + 0
+        node, state, end_node = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0, temp[at + VISIT_END] + 0
         in_words = temp[at + DESCENT_CHARACTERS] & IN_WORDS
         characters_before = temp[at + DESCENT_CHARACTERS] & ~IN_WORDS
         top -= 1
@@ -188,8 +188,8 @@ def make_row(t: Any, q: Any, budget: Any) -> Any:
             edge, summary = edges[e], BELOW_W * (1 + e)
             child = edge >> 8
             # The subtree ends where that of the next edge begins. Most have one node: no summary is read for these.
-            behind = edges[e + 1] >> 8 if e < last_edge else behind_node
-            is_tip = behind == child + 1
+            next_node = edges[e + 1] >> 8 if e < last_edge else end_node
+            is_tip = next_node == child + 1
             still_in_words = 0
             if in_words and room >= 0:
                 b = edge & 255
@@ -207,7 +207,7 @@ def make_row(t: Any, q: Any, budget: Any) -> Any:
             after = transitions[256 * state + (edge & 255)]
             if after < 0:
                 if in_row and not is_free_row:
-                    stop = trie[TRIE_W * behind + TRIE_FIRST_TOKEN]
+                    stop = trie[TRIE_W * next_node + TRIE_FIRST_TOKEN]
                     for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], stop):
                         token = tokens[ENTRY_W * i + ENTRY_TOKEN]
                         rows[base + (token >> 5)] &= ~(1 << (token & 31))
@@ -238,7 +238,7 @@ def make_row(t: Any, q: Any, budget: Any) -> Any:
             elif is_tip:
                 pass
             elif stays_inside(t, after, e):
-                stop = trie[TRIE_W * behind + TRIE_FIRST_TOKEN]
+                stop = trie[TRIE_W * next_node + TRIE_FIRST_TOKEN]
                 for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], stop):
                     token = tokens[ENTRY_W * i + ENTRY_TOKEN]
                     rows[base + (token >> 5)] |= 1 << (token & 31)
@@ -246,7 +246,7 @@ def make_row(t: Any, q: Any, budget: Any) -> Any:
                 longest = max(longest, (count & (ESCAPED - 1)) + height + leaves[after * LEAF_W + LEAF_STAYING_NEED])
                 continue
             elif free_base >= 0 and not still_in_words and flags & quoted == quoted and flags >> LEAF_SAFE >= LONG:
-                for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * behind + TRIE_FIRST_TOKEN]):
+                for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * next_node + TRIE_FIRST_TOKEN]):
                     token = tokens[ENTRY_W * i + ENTRY_TOKEN]
                     rows[base + (token >> 5)] |= rows[free_base + (token >> 5)] & 1 << (token & 31)
                 height = below[summary + BELOW_HEIGHT] & HEIGHT
@@ -269,7 +269,7 @@ def make_row(t: Any, q: Any, budget: Any) -> Any:
                 top += 1
                 at = end_of_temp - VISIT_W * top
                 temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
-                temp[at + DESCENT_CHARACTERS], temp[at + VISIT_END] = count | still_in_words, behind
+                temp[at + DESCENT_CHARACTERS], temp[at + VISIT_END] = count | still_in_words, next_node
     if leaves[q * LEAF_W + LEAF_ROW] >= 0:  # only the exits were requested
         return n_exits
     if is_free_row:
@@ -310,20 +310,6 @@ def find_unexpanded(t: Any, q: Any) -> Any:
                     return TABLE_IS_FULL
                 temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
     return n
-
-
-@inlined("int64(int64, int64, int64)")
-def find_child(t: Any, node: Any, b: Any) -> Any:
-    """Return the child of a trie node by byte b, or -1, by binary search."""
-    trie, edges = view(t, TRIE), view(t, TRIE_EDGES)
-    low, high = trie[TRIE_W * node + TRIE_FIRST_EDGE] + 0, trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] + 0
-    while low < high:
-        middle = (low + high) >> 1
-        if edges[middle] & 255 < b:
-            low = middle + 1
-        else:
-            high = middle
-    return edges[low] >> 8 if low < trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] and edges[low] & 255 == b else -1
 
 
 @entry("int64(int64, int64, int64, int64)")
@@ -434,7 +420,7 @@ def order_by_length(t: Any, q: Any, least: Any, most: Any) -> Any:
     last, need, is_done = -1, 0, False  # of the latest leaf state: the next one is usually the same
     while top > 0:
         at = end_of_temp - VISIT_W * top
-        node, state, behind_node = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0, temp[at + VISIT_END] + 0
+        node, state, end_node = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0, temp[at + VISIT_END] + 0
         chars = temp[at + DESCENT_CHARACTERS] + 0
         top -= 1
         if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY:
@@ -442,8 +428,8 @@ def order_by_length(t: Any, q: Any, least: Any, most: Any) -> Any:
         last_edge = trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] - 1
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], last_edge + 1):
             child, after = edges[e] >> 8, transitions[256 * state + (edges[e] & 255)]
-            behind = edges[e + 1] >> 8 if e < last_edge else behind_node
-            is_tip = behind == child + 1
+            next_node = edges[e + 1] >> 8 if e < last_edge else end_node
+            is_tip = next_node == child + 1
             if after < 0:
                 continue
             if chars < least_below and (
@@ -469,7 +455,7 @@ def order_by_length(t: Any, q: Any, least: Any, most: Any) -> Any:
                 top += 1
                 at = end_of_temp - VISIT_W * top
                 temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
-                temp[at + DESCENT_CHARACTERS], temp[at + VISIT_END] = chars, behind
+                temp[at + DESCENT_CHARACTERS], temp[at + VISIT_END] = chars, next_node
     if base + LISTED_TOKENS + 2 * n > size(t, BY_LENGTH):
         return TABLE_IS_FULL
     by_length[base + LISTED_FROM], by_length[base + LISTED_TO] = least, most

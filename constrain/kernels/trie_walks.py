@@ -26,6 +26,7 @@ from .sets import make_keyless, mark_text_unknown, step_set
 from .string_cursors import find_bound
 from .token_steps import queue_question, step_along_route, try_subtree, try_subtree_from
 from .trie_tokens import NO_LIMIT, take_tokens
+from .vocabulary_trie import find_edge
 
 from .context_layout import (  # isort: skip
     CODE, CONFIGS, FULL, HEAD, LEAVES, MOST_STEPS, NAMES, N_WORKLIST, OBJECTS, ROUTE, SETS, SPENT, STACK, STEPS, TRIE,
@@ -246,16 +247,10 @@ def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, 
                 after = sets[r + SET_NEXT + k] + 0
                 if after == DEAD:
                     continue
-                low, high = first, last
-                while low < high:
-                    middle = (low + high) >> 1
-                    if edges[middle] & 255 < b:
-                        low = middle + 1
-                    else:
-                        high = middle
-                if low == last or edges[low] & 255 != b:
+                e = find_edge(c, b, first, last)
+                if e == last or edges[e] & 255 != b:
                     continue
-                child = edges[low] >> 8
+                child = edges[e] >> 8
             if after < 0:
                 after = step_set(c, s, b)
                 if after < 0:

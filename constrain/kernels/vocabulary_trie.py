@@ -38,6 +38,29 @@ def read_byte(t: Any, i: Any) -> Any:
     return (view(t, BLOB)[i >> 2] >> (8 * (i & 3))) & 255
 
 
+@inlined("int64(int64, int64, int64, int64)")
+def find_edge(t: Any, b: Any, first: Any, last: Any) -> Any:
+    """Return the first of the edges first .. last - 1 of a node whose byte is at least b, or `last`: binary search."""
+    edges = view(t, TRIE_EDGES)
+    stop = last
+    while first < stop:
+        middle = (first + stop) >> 1
+        if edges[middle] & 255 < b:
+            first = middle + 1
+        else:
+            stop = middle
+    return first
+
+
+@inlined("int64(int64, int64, int64)")
+def find_child(t: Any, node: Any, b: Any) -> Any:
+    """Return the child of a trie node by byte b, or -1."""
+    trie, edges = view(t, TRIE), view(t, TRIE_EDGES)
+    last = trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] + 0
+    e = find_edge(t, b, trie[TRIE_W * node + TRIE_FIRST_EDGE] + 0, last)
+    return edges[e] >> 8 if e < last and edges[e] & 255 == b else -1
+
+
 @entry("int64(int64, int32[::1])")
 def build_trie(t: Any, order: Any) -> Any:
     """Build the main trie of the vocabulary. Return its number of nodes, or TABLE_IS_FULL.

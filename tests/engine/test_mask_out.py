@@ -162,7 +162,7 @@ def test_bytes_used_are_those_that_were_written(parts: list[bytes], source: int)
         last = int(written[-1]) + 1 if len(written) else 0
         assert filled[slot] <= array.size
         width = {at.SETS: at.SET_W, at.WIDE: 256, at.MASKS: WORDS + 2, at.CONFIGS: at.CONFIG_W * most}.get(slot, 8)
-        assert last <= filled[slot] + width, slot  # What is in the making stands behind what is counted.
+        assert last <= filled[slot] + width, slot  # What is being made follows what is counted.
         assert filled[slot] - last <= 2 * width, slot
     assert state_cache.bytes_filled() == 4 * sum(filled) <= state_cache.bytes_used()
     assert constraint.bytes_used >= state_cache.bytes_filled() + constraint.program.used * 4

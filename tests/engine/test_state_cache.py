@@ -116,7 +116,7 @@ def test_the_memory_of_growth_is_given_back(how: str, few_sets: None) -> None:
         matcher.advance(byte)
     first, page = block.slices[at.SETS].start, mmap.PAGESIZE // 4
     reserved = block.memory[first : first + block.capacity(at.SETS)]
-    inside, behind = reserved[4 * at.SET_W + page : -page], block.memory[first + reserved.size :].copy()
+    inside, following = reserved[4 * at.SET_W + page : -page], block.memory[first + reserved.size :].copy()
     if how == "evicted":
         assert inside.any()
         cache.reset()
@@ -129,7 +129,7 @@ def test_the_memory_of_growth_is_given_back(how: str, few_sets: None) -> None:
     assert not block.grown
     assert not inside.any() or not sys.platform.startswith("linux")  # others need not clear pages
     if how == "outgrown":
-        assert (block.memory[first + reserved.size :] == behind).all()
+        assert (block.memory[first + reserved.size :] == following).all()
 
 
 def test_a_matcher_replays_its_tokens_when_its_state_cache_is_evicted() -> None:
