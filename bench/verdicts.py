@@ -39,6 +39,8 @@ TARGETS = (
     Target(STEP, "warm", "p99", 0.2, PEERS),
     Target(STEP, "warm", "p99.9", 0.2, PEERS),
     Target(STEP, "warm", "max", 0.5, PEERS),
+    Target(FIRST, "warm", "p50", 0.3, ("llguidance",)),
+    Target(FIRST, "warm", "p99", 0.5, ("llguidance",)),
     Target(FIRST, "cold", "mean", 0.3, ("llguidance",)),
     Target(FIRST, "cold", "p50", 0.3, ("llguidance",)),
     Target(FIRST, "cold", "p99", 0.5, ("llguidance",)),

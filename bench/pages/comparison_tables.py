@@ -105,6 +105,62 @@ def build_keyword_table() -> ComparisonTable | None:
     )  # fmt: skip
 
 
+MASKBENCH = {"constrain-any": "constrain, any style", "constrain": "constrain, default style",
+             "llguidance": "llguidance", "xgrammar": "xgrammar"}  # fmt: skip
+"""The engines of MaskBench that are compared, and what the tables call them."""
+
+
+def build_real_schemas() -> ComparisonTable | None:
+    """What engines make of real schemas with valid and invalid instances."""
+    if (document := load_newest_result("maskbench")) is None:
+        return None
+    found = {row["engine"]: row for row in document["facts"]["exactness"] if row["mode"] == "warm"}
+    count = max(row["schemas"] for row in found.values())
+    shown: list[tuple[str, str, Better]] = [
+        ("passing", "every instance judged right", "more"),
+        ("refused", "refused", "less"),
+        ("valid rejected", "a valid instance cannot be written", "less"),
+        ("invalid accepted", "an invalid instance is accepted", "less"),
+        ("out of time", "out of time", "less"),
+    ]
+    rows = [
+        Row(label, {title: found[name][key] for name, title in MASKBENCH.items() if name in found}, better)
+        for key, label, better in shown
+    ]
+    return ComparisonTable(
+        "Real schemas",
+        f"{count:,} schemas of MaskBench, drawn at random, with the instances that come with them. The default style "
+        "of `constrain` writes keys in the order of the schema: what it cannot write is instances with another order.",
+        "schemas", tuple(MASKBENCH.values()), rows, describe_source(document, tuple(MASKBENCH)),
+    )  # fmt: skip
+
+
+def build_mask_times() -> ComparisonTable | None:
+    """Time of steps and first masks on real schemas."""
+    if (document := load_newest_result("maskbench")) is None:
+        return None
+    found = {
+        row["engine"]: row
+        for row in document["facts"]["time"]
+        if row["mode"] == "warm" and row["schemas"] == "common to all"
+    }
+    rows = [
+        Row(
+            f"{label}, {title}",
+            {name: found[engine][key][figure] for engine, name in MASKBENCH.items() if engine in found},
+        )
+        for key, label in (("step µs", "a step"), ("first mask µs", "first mask"))
+        for figure, title in (("mean", "mean"), ("p50", "median"), ("p99", "99th percentile"), ("p99.9", "99.9th percentile"))
+    ]
+    return ComparisonTable(
+        "Masks of real schemas",
+        f"Wall time on one core with the vocabulary of Llama 3, on the {found['constrain']['count']:,} of these "
+        "schemas that all engines compile, each met for the first time: of a step, a mask and the token after it, and "
+        "from the text of a schema to its first mask, in one process.",
+        "µs", tuple(MASKBENCH.values()), rows, describe_source(document, tuple(MASKBENCH)),
+    )  # fmt: skip
+
+
 def build_first_masks() -> ComparisonTable | None:
     """Time from the text of a schema to its first mask."""
     if (document := load_newest_result("repeated")) is None:
@@ -303,6 +359,6 @@ def build_test_data() -> ComparisonTable | None:
 
 
 TABLES: tuple[Callable[[], ComparisonTable | None], ...] = (
-    build_keyword_table, build_first_masks, build_step_costs, build_batches, build_mask_application, build_grammars,
-    build_generation, build_budgets, build_memory, build_start, build_test_data,
+    build_keyword_table, build_real_schemas, build_mask_times, build_first_masks, build_step_costs, build_batches,
+    build_mask_application, build_grammars, build_generation, build_budgets, build_memory, build_start, build_test_data,
 )  # fmt: skip
