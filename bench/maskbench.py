@@ -4,7 +4,8 @@
 
 The engines process the same schemas, in worker processes on one core, with limits per schema (10 s, 2 GiB).
     warm    one worker processes all schemas, as a server does
-    cold    a new process for every schema, forked after kernels are loaded and the vocabulary is prepared
+    cold    a new process for every schema, forked after kernels are loaded and the vocabulary is prepared: what it
+            adds is page faults, most of which are where CPython writes reference counts
 Printed, and written to bench/results/ as JSON: schemas that pass, refusals and their reasons, valid instances that are
 rejected and invalid ones that are accepted; µs of a step (mask and advance) and from schema text to first mask; the
 targets (`verdicts.py`) that are met. Percentile curves are written as SVG. A schema passes if it compiles and all its
