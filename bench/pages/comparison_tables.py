@@ -150,7 +150,12 @@ def build_mask_times() -> ComparisonTable | None:
             {name: found[engine][key][figure] for engine, name in MASKBENCH.items() if engine in found},
         )
         for key, label in (("step µs", "a step"), ("first mask µs", "first mask"))
-        for figure, title in (("mean", "mean"), ("p50", "median"), ("p99", "99th percentile"), ("p99.9", "99.9th percentile"))
+        for figure, title in (
+            ("mean", "mean"),
+            ("p50", "median"),
+            ("p99", "99th percentile"),
+            ("p99.9", "99.9th percentile"),
+        )
     ]
     return ComparisonTable(
         "Masks of real schemas",
