@@ -98,7 +98,7 @@ def read_part(given: RequestObject) -> str:
             "type", f"parts of the type {kind[:40]!r} are not supported", hint="The model reads text only.",
             code="unsupported_content",
         )  # fmt: skip
-    for name in ("annotations", "logprobs", "prompt_cache_breakpoint"):
+    for name in ("annotations", "logprobs", "parsed", "prompt_cache_breakpoint"):  # what clients add to answers, too
         given.read(name)
     given.finish()
     return text
