@@ -12,6 +12,8 @@ __all__ = ["read_input"]
 
 ROLES = ("system", "developer", "user", "assistant")
 OUTPUTS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
+CALL_MEMBERS = ("name", "namespace", "caller")
+"""Members that a call and its output have; the output is shown to the model as that of its `call_id`."""
 
 
 def read_input(body: RequestObject) -> list[dict[str, Any]]:
@@ -60,6 +62,8 @@ def add_item(given: RequestObject, messages: list[dict[str, Any]], calls: set[st
         if name not in calls:
             raise given.refuse("call_id", f"there is no earlier call {name[:80]!r}")
         given.require("output")
+        for member in CALL_MEMBERS:
+            given.read(member)
         messages.append({"role": "tool", "tool_call_id": name, "content": read_content(given, "output") or ""})
     elif kind == "reasoning":  # thoughts of an earlier answer are not shown to the model again
         for name in ("summary", "content", "encrypted_content"):
@@ -76,6 +80,6 @@ def read_item_call(given: RequestObject, kind: str) -> dict[str, Any]:
     """Return a call as chat templates take it."""
     function = {"name": given.require_text("name")}
     function["arguments"] = given.require_text("arguments" if kind == "function_call" else "input")
-    for name in ("namespace", "caller", "async", "parsed_arguments"):
+    for name in (*CALL_MEMBERS, "async", "parsed_arguments"):
         given.read(name)
     return {"id": given.require_text("call_id"), "type": "function", "function": function}

@@ -117,10 +117,8 @@ def read_requested_tools(body: RequestObject, shape: Shape) -> list[RequestedToo
 
 def read_function(given: RequestObject) -> RequestedTool:
     """Return a function tool."""
-    for name in ("type", "async", "defer_loading", "output_schema"):
-        if given.has(name) and name != "type" and given.value[name] is not False and name != "output_schema":
-            raise given.refuse(name, f"{name} is not supported", code="unsupported_field")
-        given.read(name)
+    read_calling(given)
+    given.read("output_schema")
     given.require_text("name")
     given.read_text("description")
     is_strict = bool(given.read_flag("strict"))
@@ -135,9 +133,25 @@ def read_function(given: RequestObject) -> RequestedTool:
     return RequestedTool(tool, given.place("parameters"), is_strict)
 
 
+def read_calling(given: RequestObject) -> None:
+    """Read the members of a tool that say how it may be called. Raise RequestError unless the model may call it in its
+    answers, as it can all tools here.
+    """
+    given.read("type")
+    for name in ("async", "defer_loading"):
+        if given.read_flag(name):
+            raise given.refuse(name, f"{name} is not supported", code="unsupported_field")
+    callers = given.read_texts("allowed_callers")
+    if callers is not None and "direct" not in callers:
+        raise given.refuse(
+            "allowed_callers", "there are no programs here that call tools", hint="Add 'direct', or leave it out.",
+            code="unsupported_field",
+        )  # fmt: skip
+
+
 def read_custom(given: RequestObject) -> RequestedTool:
     """Return a custom tool. Its format is text, or a grammar in the syntax lark or regex."""
-    given.read("type")
+    read_calling(given)
     name, description = given.require_text("name"), given.read_text("description") or ""
     form: Form | None = None
     shown, pointer = "", given.place("format")

@@ -70,6 +70,22 @@ def test_custom_tools(client: TestClient) -> None:
     assert call.type == "custom_tool_call" and all(part.isdigit() for part in call.input.split("+"))
 
 
+@pytest.mark.parametrize(("tool", "kind"), [(WEATHER, "function"), (SUM, "custom")])
+def test_members_of_tools_calls_and_outputs_that_change_nothing(
+    client: TestClient, tool: dict[str, Any], kind: str
+) -> None:
+    direct = {"async": False, "defer_loading": False, "allowed_callers": ["direct", "programmatic"]}
+    choice = {"type": kind, "name": tool["name"]}
+    made = post(client, "responses", responses(tools=[{**tool, **direct}], tool_choice=choice, max_output_tokens=60))
+    more = {"name": tool["name"], "namespace": "n", "caller": {"type": "direct"}}
+    [call] = made["output"]
+    output = {"type": f"{call['type']}_output", "call_id": call["call_id"], "output": "sunny", **more}
+    assert ask(client, input=[{**call, **more}, output], max_output_tokens=5)
+    for refused in ({"async": True}, {"defer_loading": True}, {"allowed_callers": ["programmatic"]}):
+        error = refusal(client, "responses", responses(tools=[{**tool, **refused}]))
+        assert error["param"] == f"/tools/0/{next(iter(refused))}"
+
+
 def test_log_probabilities_and_thoughts(client: TestClient) -> None:
     made = ask(client, text=TEXT, include=["message.output_text.logprobs"], top_logprobs=2, seed=1)
     [message] = made.output
