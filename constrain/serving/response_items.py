@@ -15,6 +15,9 @@ OUTPUTS = {"function_call_output": "function_call", "custom_tool_call_output": "
 CALL_MEMBERS = ("name", "namespace", "caller")
 """Members that a call and its output have; the output is shown to the model as that of its `call_id`."""
 
+ITEM_HINT = "Give messages, function and custom calls and their outputs."
+REFERENCE_HINT = 'Nothing is stored: give the item itself, as clients do that are told "store": false.'
+
 
 def read_input(body: RequestObject) -> list[dict[str, Any]]:
     """Return the input of a request as messages, its instructions in front.
@@ -71,7 +74,7 @@ def add_item(given: RequestObject, messages: list[dict[str, Any]], calls: set[st
     else:
         raise RequestError(
             f"items of the type {kind[:40]!r} are not supported", given.place("type"), code="unsupported_item",
-            hint="Give messages, function and custom calls and their outputs.",
+            hint=REFERENCE_HINT if kind == "item_reference" else ITEM_HINT,
         )  # fmt: skip
     given.finish()
 

@@ -70,6 +70,12 @@ def test_custom_tools(client: TestClient) -> None:
     assert call.type == "custom_tool_call" and all(part.isdigit() for part in call.input.split("+"))
 
 
+def test_a_reference_to_a_stored_item_is_refused_with_what_to_do(client: TestClient) -> None:
+    """The client `@ai-sdk/openai` sends references unless it is told that nothing is stored."""
+    error = refusal(client, "responses", responses(input=[{"type": "item_reference", "id": "msg_1"}]))
+    assert error["param"] == "/input/0/type" and '"store": false' in error["message"]
+
+
 @pytest.mark.parametrize(("tool", "kind"), [(WEATHER, "function"), (SUM, "custom")])
 def test_members_of_tools_calls_and_outputs_that_change_nothing(
     client: TestClient, tool: dict[str, Any], kind: str
