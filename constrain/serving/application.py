@@ -23,6 +23,7 @@ from .request_errors import add_error_handlers
 from .request_log import RequestLog
 from .responses_endpoint import build_responses_router
 from .server_settings import ServerSettings
+from .unknown_endpoints import answer_unknown_endpoints
 
 __all__ = ["Addition", "add_operations", "create_app", "open_app"]
 
@@ -79,6 +80,7 @@ def open_app(operations: Operations) -> FastAPI:
     app = FastAPI(title="constrain", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.operations = operations
     add_error_handlers(app)
+    answer_unknown_endpoints(app)
     return app
 
 

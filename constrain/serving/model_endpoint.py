@@ -6,8 +6,8 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from .request_errors import RequestError
 from .server_settings import ServerSettings
+from .shared_fields import unknown_model
 
 __all__ = ["build_model_router", "describe_model"]
 
@@ -30,7 +30,7 @@ def build_model_router() -> APIRouter:
     async def show_model(name: str, request: Request) -> dict[str, Any]:
         service = request.app.state.service
         if name != service.settings.model_name:
-            raise RequestError(f"there is no model {name!r}", status=404, code="model_not_found")
+            raise unknown_model(name, None, service.settings)
         return describe_model(service.settings, service.started)
 
     return router

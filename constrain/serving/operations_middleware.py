@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -24,6 +24,7 @@ from ..base.work import use_budget
 from .paced_budget import PacedBudget
 from .request_errors import make_body
 from .request_record import RequestRecord, enter_record
+from .unknown_endpoints import list_routes
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -132,13 +133,6 @@ def find_endpoint(scope: Scope) -> str:
     matching = (route for route in list_routes(scope["app"].routes) if route.matches(scope)[0] is not Match.NONE)
     route = scope.get("route") or next(matching, None)
     return getattr(route, "path", "other")
-
-
-def list_routes(routes: Iterable[Any]) -> Iterator[Any]:
-    """Yield routes, and in place of a router that newer versions of FastAPI include as one route those that it has."""
-    for route in routes:
-        router = getattr(route, "original_router", None)
-        yield from (route,) if router is None else list_routes(router.routes)
 
 
 def find_interruption(

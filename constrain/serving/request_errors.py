@@ -15,7 +15,6 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
-from starlette.exceptions import HTTPException
 
 from ..base.errors import ConstrainError, LimitError, UnsatisfiableError, UnsupportedError
 from .request_record import note_refusal
@@ -102,11 +101,5 @@ def add_error_handlers(app: FastAPI) -> None:
         status, body = describe_error(error)
         return JSONResponse(body, status)
 
-    async def answer_http(_: Request, error: Exception) -> JSONResponse:
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        detail = str(getattr(error, "detail", "the request failed"))
-        return JSONResponse(make_body(detail, TYPES.get(status, "invalid_request_error"), None, None), status)
-
     app.add_exception_handler(ConstrainError, answer)
-    app.add_exception_handler(HTTPException, answer_http)
     app.add_exception_handler(Exception, answer)

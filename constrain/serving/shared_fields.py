@@ -9,7 +9,7 @@ from .request_errors import RequestError
 from .request_objects import RequestObject
 from .server_settings import ServerSettings
 
-__all__ = ["StreamOptions", "check_model", "read_stream_options"]
+__all__ = ["StreamOptions", "check_model", "read_stream_options", "unknown_model"]
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,15 @@ def check_model(body: RequestObject, settings: ServerSettings) -> None:
     """Raise RequestError unless the request names the model of this server."""
     name = body.require_text("model")
     if name != settings.model_name:
-        raise RequestError(
-            f"there is no model {shorten_text(repr(name))}", "/model", status=404, code="model_not_found",
-            hint=f"This server has {settings.model_name!r}.",
-        )  # fmt: skip
+        raise unknown_model(name, "/model", settings)
+
+
+def unknown_model(name: str, pointer: str | None, settings: ServerSettings) -> RequestError:
+    """Return the error of a model that this server does not have. pointer: the place of its name in the body."""
+    return RequestError(
+        f"there is no model {shorten_text(repr(name))}", pointer, status=404, code="model_not_found",
+        hint=f"This server has {settings.model_name!r}.",
+    )  # fmt: skip
 
 
 def read_stream_options(body: RequestObject) -> StreamOptions:
