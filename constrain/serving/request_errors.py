@@ -22,6 +22,10 @@ from .request_record import note_refusal
 __all__ = ["RequestError", "add_error_handlers", "describe_error", "locate_errors"]
 
 LOGGER = logging.getLogger("constrain.serving")
+TOO_LONG = "the prompt is too long"
+"""Words by which clients (LiteLLM, LangChain) recognise this error, to shorten the conversation and try again: their
+exceptions have the message, and not always the code.
+"""
 TYPES = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
@@ -82,7 +86,8 @@ def describe_error(error: BaseException) -> tuple[int, dict[str, Any]]:
         found = as_request_error(error)
         note_refusal(found.code)
         kind = TYPES.get(found.status, "invalid_request_error" if found.status < 500 else "server_error")
-        return found.status, make_body(str(found), kind, found.pointer, found.code)
+        said = f"{TOO_LONG}: {found}" if found.code == "context_length_exceeded" else str(found)
+        return found.status, make_body(said, kind, found.pointer, found.code)
     LOGGER.error("a request failed", exc_info=error)
     note_refusal("internal_error")
     return 500, make_body("the server failed to answer this request", "server_error", None, "internal_error")

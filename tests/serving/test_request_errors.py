@@ -225,6 +225,15 @@ def test_a_prompt_far_beyond_the_context_is_not_tokenised(
     assert "1,024 positions" in error["message"]
 
 
+@pytest.mark.parametrize("words", [990, 1200, 20_000])
+def test_a_prompt_that_is_too_long_is_named_in_the_words_that_clients_look_for(client: TestClient, words: int) -> None:
+    """It leaves too little, exceeds the context, or does so in any case. LiteLLM and LangChain read the message."""
+    body = chat(messages=[{**USER, "content": "cat " * words}], response_format=schema_format())
+    error = refusal(client, "chat/completions", body)
+    assert error["message"].startswith("the prompt is too long: ")
+    assert (error["code"], error["param"]) == ("context_length_exceeded", "/messages")
+
+
 def test_both_ends_of_a_range_have_the_same_format(client: TestClient) -> None:
     error = refusal(client, "chat/completions", chat(seed=-(1 << 65)))
     assert "from -18,446,744,073,709,551,616 to 18,446,744,073,709,551,616" in error["message"]
