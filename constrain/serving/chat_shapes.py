@@ -36,6 +36,7 @@ class ChatShape:
         self.customs = {tool.name for tool in call.plan.customs}
         self.shows_usage = False
         self.calls: list[list[tuple[str, bool]]] = [[] for _ in range(call.count)]
+        self.with_content: set[int] = set()
         self.made: list[Generation[Any]] = []
 
     def describe(self, messages: Sequence[AnswerMessage]) -> dict[str, Any]:
@@ -81,8 +82,13 @@ class ChatShape:
         return self.make_chunk([choice])
 
     def begin_choice(self, index: int) -> dict[str, Any]:
-        """Return the first chunk of a choice, with the role, and with the extensions of the whole answer."""
-        chunk = self.make_delta(index, {"role": "assistant", "content": "", "refusal": None})
+        """Return the first chunk of a choice, with the role, and with the extensions of the whole answer.
+
+        Its content is null where there may be calls: a message that is nothing but calls has no content, and clients
+        take an empty text for the beginning of one.
+        """
+        content = None if self.call.plan.tools else ""
+        chunk = self.make_delta(index, {"role": "assistant", "content": content, "refusal": None})
         extension = describe_call_statistics(self.call, ())
         return {**chunk, "constrain": extension} if extension and not index else chunk
 
@@ -102,6 +108,7 @@ class ChatShape:
         if part.kind == "thoughts":
             return {"reasoning_content": part.text}
         if part.kind == "content":
+            self.with_content.add(index)
             return {"content": part.text}
         calls = self.calls[index]
         if part.kind == "call":
@@ -115,10 +122,11 @@ class ChatShape:
         return {"tool_calls": [{"index": len(calls) - 1, **call}]}
 
     def end_choice(self, index: int, made: Generation[Any]) -> dict[str, Any]:
-        """Return the last chunk of a choice, with the reason why it ended."""
+        """Return the last chunk of a choice, with the reason why it ended, and the content if that is an empty text."""
         self.made.append(made)
         ending = find_ending(self.call, made, len(self.calls[index]))
-        return self.make_delta(index, {}, finish_reason=ending, **self.extend_choice(made))
+        delta = {} if self.calls[index] or index in self.with_content else {"content": ""}
+        return self.make_delta(index, delta, finish_reason=ending, **self.extend_choice(made))
 
     def describe_usage_chunk(self) -> dict[str, Any]:
         """Return the chunk with the numbers of tokens, which has no choices."""

@@ -11,6 +11,8 @@ from openai.types.chat import ChatCompletionChunk
 from tests.serving.request_bodies import CITY, chat, custom, function, post, post_stream, schema_format
 
 SUM = 'start: NUMBER ("+" NUMBER)*\nNUMBER: /[0-9]{1,3}/'
+END = "2"
+"""The id of the token that ends a text of the embedded model."""
 NAMED = {"type": "function", "function": {"name": "weather"}}
 
 
@@ -19,10 +21,11 @@ def fold(chunks: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
     folded: dict[int, dict[str, Any]] = {}
     for chunk in chunks:
         for choice in chunk["choices"]:
-            message = folded.setdefault(choice["index"], {"content": "", "thoughts": "", "calls": [], "finish": None})
+            message = folded.setdefault(choice["index"], {"content": None, "thoughts": "", "calls": [], "finish": None})
             delta = choice["delta"]
             assert message["finish"] is None, "nothing comes after the end"
-            message["content"] += delta.get("content") or ""
+            if delta.get("content") is not None:
+                message["content"] = (message["content"] or "") + delta["content"]
             message["thoughts"] += delta.get("reasoning_content") or ""
             for call in delta.get("tool_calls", ()):
                 if call["index"] == len(message["calls"]):
@@ -44,7 +47,7 @@ def of_message(choice: dict[str, Any]) -> dict[str, Any]:
     ]  # fmt: skip
     thoughts = message.get("reasoning_content", "")
     return {
-        "content": message["content"] or "", "thoughts": thoughts, "calls": calls, "finish": choice["finish_reason"]
+        "content": message["content"], "thoughts": thoughts, "calls": calls, "finish": choice["finish_reason"]
     }  # fmt: skip
 
 
@@ -52,6 +55,8 @@ def of_message(choice: dict[str, Any]) -> dict[str, Any]:
     "fields",
     [
         {"max_tokens": 12},
+        {"max_tokens": 12, "logit_bias": {END: 100}},
+        {"tools": [function("weather", CITY)], "max_tokens": 12, "logit_bias": {END: 100}},
         {"response_format": schema_format(), "n": 3},
         {"tools": [function("weather", CITY)], "tool_choice": NAMED},
         {"tools": [function("weather", CITY), function("person")], "tool_choice": "required", "max_tokens": 80},
