@@ -110,6 +110,8 @@ class ResponseShape:
             kinds.append(self.item.kind)
         is_cut = find_ending(self.call, made, sum(kind.endswith("_call") for kind in kinds)) == "length"
         status = "incomplete" if is_cut else "completed"
+        if not is_cut and not any(kind == "message" or kind.endswith("_call") for kind in kinds):
+            yield from self.add([Part("content", "")], None)  # an answer that is an empty text is a message, too
         yield from self.end_item(status)
         self.response |= {"status": status, "usage": self.describe_usage(made)}
         if is_cut:

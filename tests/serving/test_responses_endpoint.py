@@ -92,6 +92,19 @@ def test_members_of_tools_calls_and_outputs_that_change_nothing(
         assert error["param"] == f"/tools/0/{next(iter(refused))}"
 
 
+@pytest.mark.parametrize(("fields", "kinds"), [({}, ["message"]), ({"thinking": {}}, ["reasoning", "message"])])
+def test_an_empty_answer_is_a_message(client: TestClient, fields: dict[str, Any], kinds: list[str]) -> None:
+    events = post_stream(client, "responses", responses(regex="x{0}", seed=1, max_output_tokens=40, **fields))
+    made = Response.model_validate(events[-1]["response"])
+    assert [item.type for item in made.output] == kinds and made.status == "completed"
+    message = made.output[-1]
+    assert message.type == "message" and message.content[0].type == "output_text" and message.content[0].text == ""
+    assert [event["type"] for event in events][-5:-1] == [
+        "response.output_text.delta", "response.output_text.done", "response.content_part.done",
+        "response.output_item.done",
+    ]  # fmt: skip
+
+
 def test_log_probabilities_and_thoughts(client: TestClient) -> None:
     made = ask(client, text=TEXT, include=["message.output_text.logprobs"], top_logprobs=2, seed=1)
     [message] = made.output
