@@ -209,7 +209,8 @@ def explain_length(call: AnswerCall) -> Iterator[None]:
         if error.is_of_context:
             said, place, code = make_context_error(*error.shortest), call.prompt_pointer, "context_length_exceeded"
         else:
-            said, place, code = make_limit_error(*error.shortest, call.length_name), call.pointer, "limit_exceeded"
+            said, code = make_limit_error(*error.shortest, call.length_name), "limit_exceeded"
+            place = call.pointer or f"/{call.length_name}"  # the server's own constraint has no place in the request
         raise RequestError(said.cause, place, hint=said.hint, code=code) from error
 
 

@@ -134,6 +134,7 @@ def nested(depth: int) -> Any:
         ({"sampler": "smc", "regex": "a", "top_p": 0.5}, "/sampler"),
         ({"sampler": "awrs", "regex": "a", "particles": 4}, "/particles"), ({"particles": 4}, "/particles"),
         ({"thinking": {"open": "<t>", "colour": 1}}, "/thinking/colour"), ({"thinking": 3}, "/thinking"),
+        ({"thinking": {}, "max_completion_tokens": 3}, "/max_completion_tokens"),
         ({"modalities": ["audio"]}, "/modalities"),
         ({"chat_template_kwargs": {"a": 1}}, "/chat_template_kwargs"),
     ],
