@@ -21,7 +21,7 @@ from ..dialogue.harmony import HARMONY
 from .call_formats import CALL_FORMATS, CallFormat
 from .tool_requests import ToolPlan
 
-__all__ = ["AnswerReader", "Part", "find_held"]
+__all__ = ["AnswerReader", "Part", "ThoughtReader", "find_held"]
 
 Kind = Literal["thoughts", "content", "call", "arguments", "input"]
 JSON_KINDS = {"{": 1, "[": 1, "}": -1, "]": -1}

@@ -41,7 +41,7 @@ def build_chat_router() -> APIRouter:
     async def create_chat_completion(request: Request) -> Response:
         service: AnswerService = request.app.state.service
         call, sending = await service.read_request(request, read_chat_request)
-        shape = ChatShape(service.settings.model_name, call)
+        shape = ChatShape(service.settings.model_name, call, service.engine.vocabulary)
         if sending.is_streamed:
             shape.shows_usage = sending.shows_usage
             return await respond_with_events(stream_chat(service, call, shape), ends_with="[DONE]")

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from ..generation.generation_result import Generation
+from ..vocabulary.vocabulary import Vocabulary
 from .answer_call import AnswerCall
 from .answer_message import (
     AnswerMessage,
@@ -17,6 +18,7 @@ from .answer_message import (
     find_ending,
 )
 from .answer_reader import Part
+from .thought_tokens import count_thought_tokens
 from .token_logprobs import TokenLogprob, describe_logprobs
 
 __all__ = ["ChatShape", "describe_usage"]
@@ -30,8 +32,8 @@ def describe_usage(prompt: int, written: int) -> dict[str, int]:
 class ChatShape:
     """The shape of one answer. shows_usage: whether a stream ends with the numbers of tokens."""
 
-    def __init__(self, model: str, call: AnswerCall) -> None:
-        self.call = call
+    def __init__(self, model: str, call: AnswerCall, vocabulary: Vocabulary) -> None:
+        self.call, self.vocabulary = call, vocabulary
         self.head = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": model}
         self.customs = {tool.name for tool in call.plan.customs}
         self.shows_usage = False
@@ -46,7 +48,7 @@ class ChatShape:
         return {
             **self.head, "object": "chat.completion",
             "choices": [self.describe_choice(index, one) for index, one in enumerate(messages)],
-            "usage": describe_usage(len(self.call.prompt), sum(one.stats.tokens for one in made)),
+            "usage": self.describe_usage(made),
             **({"constrain": extension} if extension else {}),
         }  # fmt: skip
 
@@ -130,8 +132,15 @@ class ChatShape:
 
     def describe_usage_chunk(self) -> dict[str, Any]:
         """Return the chunk with the numbers of tokens, which has no choices."""
-        written = sum(one.stats.tokens for one in self.made)
-        return self.make_chunk([], usage=describe_usage(len(self.call.prompt), written))
+        return self.make_chunk([], usage=self.describe_usage(self.made))
+
+    def describe_usage(self, made: Sequence[Generation[Any]]) -> dict[str, Any]:
+        """Return the numbers of tokens of all texts; those of thoughts if there may be any."""
+        usage = describe_usage(len(self.call.prompt), sum(one.stats.tokens for one in made))
+        if self.call.marks is None:
+            return usage
+        thoughts = sum(count_thought_tokens(self.call, one, self.vocabulary) for one in made)
+        return {**usage, "completion_tokens_details": {"reasoning_tokens": thoughts}}
 
 
 def describe_call_made(call: CallMade) -> dict[str, Any]:

@@ -13,9 +13,11 @@ from typing import Any
 from uuid import uuid4
 
 from ..generation.generation_result import Generation
+from ..vocabulary.vocabulary import Vocabulary
 from .answer_call import AnswerCall
 from .answer_message import describe_call_statistics, describe_text, find_ending
 from .answer_reader import Part
+from .thought_tokens import count_thought_tokens
 from .token_logprobs import TokenLogprob, describe_logprobs
 
 __all__ = ["ResponseShape"]
@@ -28,8 +30,8 @@ Event = dict[str, Any]
 class ResponseShape:
     """One answer. body: the request. response: the answer so far."""
 
-    def __init__(self, model: str, call: AnswerCall, body: dict[str, Any]) -> None:
-        self.call, self.number = call, 0
+    def __init__(self, model: str, call: AnswerCall, body: dict[str, Any], vocabulary: Vocabulary) -> None:
+        self.call, self.vocabulary, self.number = call, vocabulary, 0
         self.customs = {tool.name for tool in call.plan.customs}
         self.response: dict[str, Any] = {
             "id": f"resp_{uuid4().hex}", "object": "response", "created_at": int(time.time()), "status": "in_progress",
@@ -135,7 +137,7 @@ class ResponseShape:
             "input_tokens": prompt,
             "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
             "output_tokens": written,
-            "output_tokens_details": {"reasoning_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": count_thought_tokens(self.call, made, self.vocabulary)},
             "total_tokens": prompt + written,
         }
 

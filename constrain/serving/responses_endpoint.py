@@ -40,7 +40,7 @@ def build_responses_router() -> APIRouter:
     async def create_response(request: Request) -> Response:
         service: AnswerService = request.app.state.service
         call, body, sending = await service.read_request(request, read_responses_request)
-        shape = ResponseShape(service.settings.model_name, call, body)
+        shape = ResponseShape(service.settings.model_name, call, body, service.engine.vocabulary)
         if sending.is_streamed:
             return await respond_with_events(stream_response(service, call, shape), ends_with=None)
         async for _ in write_response(service, call, shape):

@@ -204,9 +204,14 @@ def test_a_conversation_with_calls_and_their_results(client: TestClient) -> None
 
 def test_thoughts_come_before_the_constraint(client: TestClient) -> None:
     body = chat(response_format=schema_format(), thinking={"open": "<t>", "close": "</t>", "max_bytes": 30}, seed=1)
-    [choice] = post(client, "chat/completions", body)["choices"]
+    made = post(client, "chat/completions", {**body, "logprobs": True})
+    [choice] = made["choices"]
     assert is_person(choice["message"]["content"]) and choice["message"]["reasoning_content"]
     assert "</t>" not in choice["message"]["reasoning_content"]
+    tokens = [one["token"] for one in choice["logprobs"]["content"]]
+    count = made["usage"]["completion_tokens_details"]["reasoning_tokens"]
+    size = len(f"<t>{choice['message']['reasoning_content']}</t>")
+    assert len("".join(tokens[: count - 1])) < size <= len("".join(tokens[:count]))
     plain = post(client, "chat/completions", {**body, "thinking": False})["choices"][0]["message"]
     assert "reasoning_content" not in plain
 

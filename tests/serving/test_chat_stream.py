@@ -80,11 +80,12 @@ def test_chunks_add_up_to_the_answer(client: TestClient, fields: dict[str, Any])
             ChatCompletionChunk.model_validate(chunk, strict=True)
 
 
-def test_the_role_comes_first_and_usage_last(client: TestClient) -> None:
-    body = chat(response_format=schema_format(), stream_options={"include_usage": True}, seed=1)
+@pytest.mark.parametrize("more", [{}, {"thinking": {"max_bytes": 20}, "n": 2}], ids=["text", "thoughts"])
+def test_the_role_comes_first_and_usage_last(client: TestClient, more: dict[str, Any]) -> None:
+    body = chat(response_format=schema_format(), stream_options={"include_usage": True}, seed=1, **more)
     chunks = post_stream(client, "chat/completions", body)
     assert chunks[0]["choices"][0]["delta"]["role"] == "assistant"
-    assert all("role" not in chunk["choices"][0]["delta"] for chunk in chunks[1:-1])
+    assert sum("role" in one["delta"] for chunk in chunks for one in chunk["choices"]) == body.get("n", 1)
     assert chunks[-1]["choices"] == [] and chunks[-2]["choices"][0]["finish_reason"] == "stop"
     assert all(chunk["usage"] is None for chunk in chunks[:-1])
     del body["stream_options"]

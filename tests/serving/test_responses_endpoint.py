@@ -112,8 +112,10 @@ def test_log_probabilities_and_thoughts(client: TestClient) -> None:
     found = message.content[0].logprobs
     assert found is not None and "".join(one.token for one in found) == made.output_text
     thinking = {"open": "<t>", "close": "</t>", "max_bytes": 20}
-    kinds = [item.type for item in ask(client, text=TEXT, thinking=thinking, seed=1).output]
-    assert kinds == ["reasoning", "message"]
+    made = ask(client, text=TEXT, thinking=thinking, seed=1)
+    assert [item.type for item in made.output] == ["reasoning", "message"]
+    assert made.usage is not None
+    assert 7 <= made.usage.output_tokens_details.reasoning_tokens < made.usage.output_tokens  # with marks of 7 bytes
 
 
 @pytest.mark.parametrize(
