@@ -54,12 +54,11 @@ def explain_unknown(request: Request, error: HTTPException) -> RequestError:
         return RequestError(str(error.detail), status=error.status_code, code="invalid_request")
     served = dict(list_endpoints(request.app))
     close = get_close_matches(path, served, 1, CLOSE)
-    if path.startswith(STORED):
-        hint = "Nothing is stored: keep the answers, and send the whole conversation."
-    elif close:
+    if close and not path.startswith(STORED):
         hint = f"Did you mean {served[close[0]]} {close[0]}?"
     else:
-        hint = f"This server has {', '.join(f'{method} {name}' for name, method in served.items())}."
+        shown = ", ".join(f"{method} {name}" for name, method in served.items())
+        hint = f"This server has {shown}{', and stores nothing' if path.startswith(STORED) else ''}."
     return RequestError(cause, hint=hint, status=404, code="unknown_endpoint")
 
 

@@ -30,8 +30,8 @@ ENDPOINTS = "This server has GET /v1/models, POST /v1/chat/completions, POST /v1
         ("GET", "/v1/files", "unknown_endpoint", ENDPOINTS),
         ("POST", "/chat/completions", "unknown_endpoint", "Did you mean POST /v1/chat/completions?"),
         ("POST", "/v1/v1/responses", "unknown_endpoint", "Did you mean POST /v1/responses?"),
-        ("GET", "/v1/responses/resp_1", "unknown_endpoint", "Nothing is stored"),
-        ("POST", "/v1/conversations", "unknown_endpoint", "Nothing is stored"),
+        ("GET", "/v1/responses/resp_1", "unknown_endpoint", f"{ENDPOINTS[:-1]}, and stores nothing."),
+        ("POST", "/v1/conversations", "unknown_endpoint", f"{ENDPOINTS[:-1]}, and stores nothing."),
     ],
 )
 def test_unknown_models_and_paths_are_404_in_the_shape_of_openai(
