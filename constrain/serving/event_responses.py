@@ -15,7 +15,7 @@ from fastapi.responses import StreamingResponse
 
 from .request_errors import describe_error
 
-__all__ = ["respond_with_events"]
+__all__ = ["respond_with_events", "write_event"]
 
 HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 

@@ -21,6 +21,7 @@ from uuid import uuid4
 from starlette.routing import Match
 
 from ..base.work import use_budget
+from .event_responses import write_event
 from .paced_budget import PacedBudget
 from .request_errors import make_body
 from .request_record import RequestRecord, enter_record
@@ -246,7 +247,8 @@ class Exchange:
         elif self.record.status == 0:
             await self.refuse(status, code, message)
         elif not self.is_complete:
-            data = f"data: {json.dumps(make_error(status, code, message))}\n\n" if self.is_stream else ""
+            event = self.record.describe_interruption(make_error(status, code, message))
+            data = write_event(event) if self.is_stream else ""
             with suppress(OSError):
                 await self.send({"type": "http.response.body", "body": data.encode(), "more_body": False})
 

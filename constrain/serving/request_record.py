@@ -8,6 +8,7 @@ prompt, no schema and no text, but for the warnings about schemas, which are not
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import monotonic
@@ -42,6 +43,8 @@ class RequestRecord:
         Kind and digest of the constraint, such as schema:5f2b…; "" for none.
     schema_notes : list of (str, str)
         Warnings about the schemas: the place in the request, and the message.
+    describe_interruption : callable
+        Returns the event by which the operations layer ends a stream, given the body of an error; by default that body.
     """
 
     id: str
@@ -58,6 +61,7 @@ class RequestRecord:
     texts: int = 0
     constraint: str = ""
     schema_notes: list[tuple[str, str]] = field(default_factory=list)
+    describe_interruption: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
     @property
     def elapsed(self) -> float:

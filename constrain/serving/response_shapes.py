@@ -130,6 +130,16 @@ class ResponseShape:
         }  # fmt: skip
         return self.make_event("failed", response=dict(self.response))
 
+    def interrupt(self, body: dict[str, Any]) -> Event:
+        """Return the event by which a stream is ended from outside, given the body of an error.
+
+        The event has the members of the error, as OpenAI's type says, and its `error`, by which clients know that they
+        must raise it.
+        """
+        error = body["error"]
+        members = {name: error[name] for name in ("code", "message", "param")}
+        return {"type": "error", "sequence_number": self.number, **members, "error": error}
+
     def describe_usage(self, made: Generation[Any]) -> dict[str, Any]:
         """Return the numbers of tokens."""
         prompt, written = len(self.call.prompt), made.stats.tokens

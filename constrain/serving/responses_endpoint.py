@@ -19,6 +19,7 @@ from .prompt_rendering import render_conversation
 from .request_errors import RequestError, describe_error, locate_errors
 from .request_fields import check_fields
 from .request_objects import RequestObject
+from .request_record import current_record
 from .response_items import read_input
 from .response_shapes import ResponseShape
 from .sampling_fields import read_max_tokens, read_sampler, read_token_options
@@ -42,6 +43,8 @@ def build_responses_router() -> APIRouter:
         call, body, sending = await service.read_request(request, read_responses_request)
         shape = ResponseShape(service.settings.model_name, call, body, service.engine.vocabulary)
         if sending.is_streamed:
+            if (record := current_record()) is not None:
+                record.describe_interruption = shape.interrupt
             return await respond_with_events(stream_response(service, call, shape), ends_with=None)
         async for _ in write_response(service, call, shape):
             pass

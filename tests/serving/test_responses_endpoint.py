@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import jsonschema
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
+from constrain.decoding.events import AnswerEvent, TextEvent
+from constrain.serving.answer_call import AnswerCall
+from constrain.serving.application import create_app
+from constrain.serving.server_settings import ServerSettings
 from tests.serving.request_bodies import CITY, PERSON, PROMPT, post, post_stream, refusal, responses
 
 EVENTS: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
@@ -157,6 +164,21 @@ def test_events_come_in_order_and_add_up(client: TestClient, fields: dict[str, A
         assert [one["text"] for one in streamed.get("content", ())] == [one["text"] for one in made.get("content", ())]
     text = "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
     assert text == Response.model_validate(whole).output_text
+
+
+def test_a_stream_that_is_interrupted_ends_with_an_event(served: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = create_app(served.state.service.engine, ServerSettings(request_seconds=0.4))
+
+    async def write_and_wait(call: AnswerCall) -> AsyncGenerator[AnswerEvent, None]:
+        yield TextEvent(0, 0, "a", (5,))
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(app.state.service, "stream", write_and_wait)
+    with TestClient(app) as client:
+        events = post_stream(client, "responses", responses())
+    last = EVENTS.validate_python(events[-1])
+    assert (last.type, last.code, last.sequence_number) == ("error", "request_timeout", len(events) - 1)
+    assert events[-1]["error"]["message"] == last.message
 
 
 @pytest.mark.parametrize(
