@@ -21,7 +21,7 @@ from ..dialogue.harmony import HARMONY
 from .call_formats import CALL_FORMATS, CallFormat
 from .tool_requests import ToolPlan
 
-__all__ = ["AnswerReader", "Part", "ThoughtReader", "find_held"]
+__all__ = ["AnswerReader", "Part", "find_held"]
 
 Kind = Literal["thoughts", "content", "call", "arguments", "input"]
 JSON_KINDS = {"{": 1, "[": 1, "}": -1, "]": -1}
@@ -80,6 +80,11 @@ class AnswerReader:
         whole = tool_format not in CALL_FORMATS and plan.functions
         self.calls: CallReader | WholeReader = WholeReader(tool_format) if whole else CallReader(plan, tool_format)
 
+    @property
+    def thought_size(self) -> int | None:
+        """The number of characters up to the end of the thoughts, marks included; None while it is unknown."""
+        return 0 if self.thoughts is None else self.thoughts.size
+
     def feed(self, text: str) -> list[Part]:
         """Return the parts that a further piece of the text makes certain."""
         if self.thoughts is None:
@@ -101,15 +106,28 @@ def parts_of(kind: Kind, text: str, call: str = "") -> list[Part]:
 
 
 class ThoughtReader:
-    """Splits a text into thoughts and what follows their closing mark. Without an opening mark it has no thoughts."""
+    """Splits a text into thoughts and what follows their closing mark. Without an opening mark it has no thoughts.
+
+    size: the number of characters before what follows; None while it is unknown.
+    """
 
     def __init__(self, open: str, close: str) -> None:
         self.open, self.close = open, close
         self.buffer = ""
         self.state = "thoughts" if not open else "start"
+        self.fed = 0
+        self.size: int | None = None
 
     def feed(self, text: str) -> tuple[str, str]:
         """Return the thoughts and the other text that a further piece makes certain."""
+        thoughts, rest = self.split(text)
+        self.fed += len(text)
+        if self.state == "after" and self.size is None:
+            self.size = self.fed - len(rest)
+        return thoughts, rest
+
+    def split(self, text: str) -> tuple[str, str]:
+        """Return what `feed` does."""
         self.buffer += text
         if self.state == "start":
             if self.open.startswith(self.buffer) and len(self.buffer) < len(self.open):
@@ -132,6 +150,8 @@ class ThoughtReader:
     def finish(self) -> tuple[str, str]:
         """Return what was held back."""
         rest, self.buffer = self.buffer, ""
+        if self.size is None:
+            self.size = self.fed if self.state == "thoughts" else 0
         return (rest, "") if self.state == "thoughts" else ("", rest)
 
 

@@ -14,7 +14,7 @@ from ..generation.generation_result import Generation
 from .answer_call import AnswerCall, make_constraint, read_thinking
 from .answer_formats import read_answer_format
 from .answer_message import AnswerMessage, fold_parts
-from .answer_reader import AnswerReader, Part
+from .answer_reader import AnswerReader
 from .answer_service import AnswerService
 from .chat_messages import read_messages
 from .chat_shapes import ChatShape
@@ -25,6 +25,7 @@ from .request_fields import check_fields
 from .request_objects import RequestObject
 from .sampling_fields import read_count, read_max_tokens, read_sampler, read_token_options
 from .shared_fields import StreamOptions, check_model, read_stream_options
+from .thought_tokens import ContentLogprobs
 from .token_logprobs import LogprobReader
 from .tool_requests import plan_tools
 
@@ -87,14 +88,17 @@ def read_top_logprobs(body: RequestObject) -> int | None:
 async def read_answer(service: AnswerService, call: AnswerCall, made: Generation[Any]) -> AnswerMessage:
     """Return a finished text as a message."""
     reader = call.open_reader()
-    logprobs = await service.read_logprobs(call, made.tokens)
-    return fold_parts(call, [*reader.feed(made.text), *reader.finish()], made, logprobs)
+    parts = [*reader.feed(made.text), *reader.finish()]
+    found = await service.read_logprobs(call, made.tokens)
+    logprobs = None if found is None else ContentLogprobs().feed(found, reader.thought_size)
+    return fold_parts(call, parts, made, logprobs)
 
 
 async def stream_chat(service: AnswerService, call: AnswerCall, shape: ChatShape) -> AsyncGenerator[Any, None]:
     """Yield the chunks of an answer."""
     readers = [call.open_reader() for _ in range(call.count)]
     logprobs: list[LogprobReader | None] = [None] * call.count
+    content = [ContentLogprobs() for _ in range(call.count)]
     begun = False
     async for event in service.stream(call):
         if not begun:
@@ -102,19 +106,21 @@ async def stream_chat(service: AnswerService, call: AnswerCall, shape: ChatShape
                 yield shape.begin_choice(index)
                 logprobs[index] = await service.open_logprobs(call)
             begun = True
-        for chunk in await make_chunks(event, readers[event.sample], logprobs[event.sample], shape):
+        index = event.sample
+        for chunk in await make_chunks(event, readers[index], logprobs[index], content[index], shape):
             yield chunk
     if shape.shows_usage:
         yield shape.describe_usage_chunk()
 
 
 async def make_chunks(
-    event: AnswerEvent, reader: AnswerReader, logprobs: LogprobReader | None, shape: ChatShape
+    event: AnswerEvent, reader: AnswerReader, logprobs: LogprobReader | None, content: ContentLogprobs, shape: ChatShape
 ) -> list[dict[str, Any]]:
     """Return the chunks of an event."""
     index = event.sample
     if isinstance(event, TextEvent):
-        found = None if logprobs is None else await asyncio.to_thread(logprobs.read, event.tokens)
-        return shape.describe_parts(index, reader.feed(event.text), found)
-    parts: list[Part] = reader.finish()
+        found = [] if logprobs is None else await asyncio.to_thread(logprobs.read, event.tokens)
+        parts = reader.feed(event.text)
+        return shape.describe_parts(index, parts, content.feed(found, reader.thought_size))
+    parts = reader.finish()
     return [*shape.describe_parts(index, parts, None), shape.end_choice(index, event.generation)]

@@ -24,6 +24,7 @@ from .response_items import read_input
 from .response_shapes import ResponseShape
 from .sampling_fields import read_max_tokens, read_sampler, read_token_options
 from .shared_fields import StreamOptions, check_model, read_stream_options
+from .thought_tokens import ContentLogprobs
 from .tool_requests import plan_tools
 
 __all__ = ["build_responses_router"]
@@ -112,7 +113,7 @@ async def write_response(
     service: AnswerService, call: AnswerCall, shape: ResponseShape
 ) -> AsyncGenerator[dict[str, Any], None]:
     """Run a call, and yield the events of its answer; `shape.response` is the answer then."""
-    reader, logprobs, begun = call.open_reader(), None, False
+    reader, logprobs, content, begun = call.open_reader(), None, ContentLogprobs(), False
     async for event in service.stream(call):
         if not begun:
             begun = True
@@ -120,8 +121,9 @@ async def write_response(
             for one in shape.begin():
                 yield one
         if isinstance(event, TextEvent):
-            found = None if logprobs is None else await asyncio.to_thread(logprobs.read, event.tokens)
-            for one in shape.add(reader.feed(event.text), found):
+            found = [] if logprobs is None else await asyncio.to_thread(logprobs.read, event.tokens)
+            parts = reader.feed(event.text)
+            for one in shape.add(parts, content.feed(found, reader.thought_size)):
                 yield one
         else:
             for one in [*shape.add(reader.finish(), None), *shape.end(event.generation)]:

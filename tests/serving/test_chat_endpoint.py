@@ -209,9 +209,10 @@ def test_thoughts_come_before_the_constraint(client: TestClient) -> None:
     assert is_person(choice["message"]["content"]) and choice["message"]["reasoning_content"]
     assert "</t>" not in choice["message"]["reasoning_content"]
     tokens = [one["token"] for one in choice["logprobs"]["content"]]
-    count = made["usage"]["completion_tokens_details"]["reasoning_tokens"]
-    size = len(f"<t>{choice['message']['reasoning_content']}</t>")
-    assert len("".join(tokens[: count - 1])) < size <= len("".join(tokens[:count]))
+    assert "".join(tokens) == choice["message"]["content"]
+    usage = made["usage"]
+    count = usage["completion_tokens_details"]["reasoning_tokens"] + len(tokens)
+    assert count <= usage["completion_tokens"] <= count + 1  # the end token is not in the text
     plain = post(client, "chat/completions", {**body, "thinking": False})["choices"][0]["message"]
     assert "reasoning_content" not in plain
 

@@ -93,8 +93,9 @@ def test_the_role_comes_first_and_usage_last(client: TestClient, more: dict[str,
     assert all("usage" not in chunk for chunk in post_stream(client, "chat/completions", body))
 
 
-def test_log_probabilities_of_a_stream_are_those_of_the_answer(client: TestClient) -> None:
-    body = chat(response_format=schema_format(), logprobs=True, top_logprobs=2, seed=4)
+@pytest.mark.parametrize("thinking", [False, {"max_bytes": 20}], ids=["text", "thoughts"])
+def test_log_probabilities_of_a_stream_are_those_of_the_answer(client: TestClient, thinking: Any) -> None:
+    body = chat(response_format=schema_format(), logprobs=True, top_logprobs=2, seed=4, thinking=thinking)
     streamed = [
         one
         for chunk in post_stream(client, "chat/completions", body)

@@ -1,4 +1,4 @@
-"""Log-probabilities that nobody wants cost a request nothing."""
+"""Log-probabilities that nobody wants cost a request nothing; those of thoughts are not those of the answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from fastapi import FastAPI
 
 from constrain import Vocabulary
 from constrain.serving.answer_call import AnswerCall
-from constrain.serving.token_logprobs import MOST_ROWS, LogprobReader
+from constrain.serving.thought_tokens import ContentLogprobs
+from constrain.serving.token_logprobs import MOST_ROWS, LogprobReader, TokenLogprob
 
 
 def test_only_wanted_logprobs_wait_for_a_thread(served: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,3 +52,14 @@ def test_few_rows_are_in_memory_at_a_time() -> None:
     assert b"".join(one.data for one in found) == b"abb" * MOST_ROWS
     assert max(map(len, asked)) == MOST_ROWS
     assert [prefix for part in asked for prefix in part] == [tokens[:number] for number in range(len(tokens))]
+
+
+def test_tokens_of_thoughts_are_left_out_once_it_is_known_where_they_end() -> None:
+    """The text of the thoughts is x, a byte that is no UTF-8, é in two tokens, and >: four characters."""
+    pieces = [b"x\xff", b"\xc3", b"\xa9>", b"4", b"2"]
+    first, *others = [TokenLogprob(piece, -1.0) for piece in pieces]
+    content = ContentLogprobs()
+    assert content.feed([first], None) == []
+    assert content.feed(others[:3], 4) == others[2:3]
+    assert content.feed(others[3:], 4) == others[3:]
+    assert ContentLogprobs().feed([first], 0) == [first]

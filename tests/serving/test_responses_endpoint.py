@@ -119,8 +119,10 @@ def test_log_probabilities_and_thoughts(client: TestClient) -> None:
     found = message.content[0].logprobs
     assert found is not None and "".join(one.token for one in found) == made.output_text
     thinking = {"open": "<t>", "close": "</t>", "max_bytes": 20}
-    made = ask(client, text=TEXT, thinking=thinking, seed=1)
+    made = ask(client, text=TEXT, thinking=thinking, seed=1, top_logprobs=1)
     assert [item.type for item in made.output] == ["reasoning", "message"]
+    found = made.output[1].content[0].logprobs  # type: ignore[union-attr]
+    assert found is not None and "".join(one.token for one in found) == made.output_text
     assert made.usage is not None
     assert 7 <= made.usage.output_tokens_details.reasoning_tokens < made.usage.output_tokens  # with marks of 7 bytes
 
