@@ -195,9 +195,12 @@ def read_grammar(body: RequestObject, name: str) -> AnswerFormat:
 
 
 def read_ebnf(body: RequestObject, name: str) -> AnswerFormat:
-    """Read a grammar in XGrammar's EBNF, whose rules are `name ::= ...`."""
+    """Read a grammar in XGrammar's EBNF, whose rules are `name ::= ...`. Some clients give one of Lark."""
+    text = body.require_text(name)
+    if "::=" not in text:
+        raise body.refuse(name, "the grammar has no rule `name ::= ...`", hint='Give a Lark grammar as "grammar".')
     with locate_errors(body.place(name)):
-        return AnswerFormat({"grammar": gbnf(body.require_text(name), dialect="xgrammar")}, body.place(name))
+        return AnswerFormat({"grammar": gbnf(text, dialect="xgrammar")}, body.place(name))
 
 
 def read_choices(body: RequestObject, name: str) -> AnswerFormat:

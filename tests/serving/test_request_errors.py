@@ -204,6 +204,12 @@ def test_the_name_that_a_member_has_here_is_suggested(
     assert f"Did you mean {suggested}?" in refusal(client, path, {"model": "demo", **body})["message"]
 
 
+def test_a_lark_grammar_that_is_given_as_ebnf_is_told_where_it_belongs(client: TestClient) -> None:
+    """Outlines gives SGLang one for `dict`."""
+    error = refusal(client, "chat/completions", chat(ebnf='?start: "a" | "b"'))
+    assert error["param"] == "/ebnf" and 'Lark grammar as "grammar"' in error["message"]
+
+
 def test_refused_members_are_not_suggested(client: TestClient) -> None:
     error = refusal(client, "responses", {"model": "demo", "input": "x", "conversatoin": "y"})
     assert error["code"] == "unknown_field" and "Did you mean" not in error["message"]
