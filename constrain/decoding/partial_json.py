@@ -80,11 +80,13 @@ class PartialJson:
         Whether the value is complete. A number that is the whole text is complete only after `finish`.
     changes : int
         How often what is shown has changed.
+    completed : int
+        How many strings that are values have ended. The closing quote changes nothing that is shown.
     """
 
     def __init__(self, parse_fraction: Callable[[str], Any] = parse_finite) -> None:
         self.parse_fraction = parse_fraction
-        self.changes = 0
+        self.changes = self.completed = 0
         self._root: Any = NOTHING
         self._open: list[Any] = []  # the open arrays and objects, outermost first
         self._keys: list[str] = []  # of each open object, the key of its last member
@@ -347,6 +349,7 @@ class PartialJson:
             self._is_key = False
         else:
             self._replace(text)
+            self.completed += 1
             self._end_value()
 
     _STEPS: ClassVar[dict[Expected, Callable[[PartialJson, str, int], int]]] = {

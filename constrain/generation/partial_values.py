@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.errors import check_type
 from ..decoding.outcomes import Piece
@@ -60,12 +60,13 @@ class PartialReader:
 
     @property
     def changes(self) -> int:
-        """A number that changes when the value does; parses what was fed."""
+        """A number that changes when the value does, and for a type sometimes when it does not; parses what was fed."""
         if self.parser is None:
             return sum(map(len, self.texts))
         self.parser.feed("".join(self.texts))
         self.texts = []
-        return self.parser.changes
+        # Of a type other than str, a string is a value once it is complete.
+        return self.parser.changes + (0 if self.tp is None else self.parser.completed)
 
 
 class PartialPieces:
@@ -102,7 +103,8 @@ def stream_values(receive: Callable[[Any], Any]) -> Callable[[Piece], None]:
     receive : callable
         Called with the value of the text so far, whenever it has changed: plain JSON for a schema, an instance of
         `partial_model` of the type for a type, the text itself for other constraints. The values of several texts come
-        in turn; `Piece.prompt` and `Piece.sample` tell them apart.
+        in turn; `Piece.prompt` and `Piece.sample` tell them apart. An answer that is a number and nothing else is
+        complete only when it ends, and is not passed on.
 
     Returns
     -------
@@ -115,13 +117,35 @@ def stream_values(receive: Callable[[Any], Any]) -> Callable[[Piece], None]:
         If `receive` is not callable.
     """
     check_type("receive", receive, Callable, "give a function of a value")  # type: ignore[arg-type]
-    seen: dict[tuple[int, int], tuple[Any, int]] = {}
+    seen: dict[tuple[int, int], SeenValue] = {}
 
     def pass_on(piece: Piece) -> None:
         place = piece.prompt, piece.sample
-        now = piece.reader, 0 if piece.reader is None else piece.reader.changes
-        if now != seen.get(place) and now[1]:
-            receive(piece.partial)
-        seen[place] = now
+        last = seen.get(place)
+        changes = 0 if piece.reader is None else piece.reader.changes
+        if last is None or last.reader is not piece.reader:
+            last = SeenValue(piece.reader, 0, NOTHING)
+        if changes != last.changes:
+            value = piece.partial
+            if not is_same(value, last.value):
+                receive(value)
+            last = SeenValue(piece.reader, changes, value)
+        seen[place] = last
 
     return pass_on
+
+
+class SeenValue(NamedTuple):
+    """The value of a text that was passed on last, its reader, and the number of changes until then."""
+
+    reader: Any
+    changes: int
+    value: Any
+
+
+def is_same(value: Any, other: Any) -> bool:
+    """Return whether two values of a text are equal; False where they are nested too deeply to compare them."""
+    try:
+        return bool(value == other)
+    except RecursionError:
+        return False

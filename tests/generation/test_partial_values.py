@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass
-from typing import Any
+from datetime import date
+from typing import Any, Literal
 
 import pytest
 
@@ -81,6 +82,16 @@ def test_values_are_passed_on_when_they_change() -> None:
     assert [value for value in both if value in (two[0].value, two[1].value)][-1] == two[1].value
     with pytest.raises(TypeError, match="receive is 5"):
         stream_values(5)  # type: ignore[arg-type]
+
+
+def test_strings_of_other_types_are_passed_on_once_when_they_are_complete() -> None:
+    values: list = []
+    one = ask(31, type=list[date], stream=stream_values(values.append))
+    assert len(one.value) > 1
+    assert values == [one.value[:length] for length in range(len(one.value) + 1)]
+    alone: list = []
+    word = ask(2, type=Literal["one", "two"], stream=stream_values(alone.append))
+    assert alone == [None, word.value]
 
 
 def test_a_retry_begins_a_new_value() -> None:
