@@ -104,7 +104,8 @@ def nearly_valid(
         except (ConstrainError, NoMember):
             return []
 
-    breakages = [one for one in find_violations(document, examples) if keywords is None or one.keyword in keywords]
+    found = find_violations(document, registry or {}, examples)
+    breakages = [one for one in found if keywords is None or one.keyword in keywords]
 
     @cache
     def strategy(index: int) -> Made | None:

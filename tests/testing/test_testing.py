@@ -400,6 +400,37 @@ def test_chosen_keywords() -> None:
     assert any(len(item) == 3 for item in wrong), "near misses"
 
 
+OWN = {"$id": "urn:own", "$ref": "#/$defs/q", "$defs": {"q": {"type": "integer"}}}
+ALONE: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "unique": ({"type": "array", "uniqueItems": False}, {"/type"}),
+    "at most": ({"contains": {"type": "null"}, "minContains": 0, "maxContains": 1}, {"/maxContains"}),
+    "both": ({"contains": {"type": "null"}, "maxContains": 2}, {"/contains", "/maxContains"}),
+    "old": ({"$schema": "http://json-schema.org/draft-07/schema#", "contains": {"type": "null"}, "maxContains": 1},
+            {"/contains"}),
+    "anchor": ({"properties": {"x": {"$anchor": "foo", "type": "integer"}, "y": {"$ref": "#foo"}}},
+               {"/properties/x/type"}),
+    "instance": ({"properties": {"a": {"const": {"$ref": "#/x"}}, "b": {"type": "null"}}, "required": ["a", "b"]},
+                 {"/required", "/properties/a/const", "/properties/b/type"}),
+    "resource": ({"properties": {"a": OWN, "b": {"type": "null"}}, "$defs": {"q": {"type": "null"}}, "required": ["a"]},
+                 {"/required", "/properties/b/type"}),
+    "base": ({"$id": "https://example.com/root", "properties": {"a": {"$ref": "root#/$defs/q"}, "b": {"type": "null"}},
+              "$defs": {"q": {"type": "integer"}}}, {"/properties/b/type"}),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::constrain.SchemaWarning")
+@pytest.mark.parametrize("name", ALONE)
+def test_only_what_asserts_something_is_broken_and_nothing_else(name: str) -> None:
+    schema, pointers = ALONE[name]
+    dialect = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    cases = some(nearly_valid(schema), 25)
+    assert {case.schema_pointer for case in cases} == pointers
+    for case in cases:
+        errors = list(dialect(schema).iter_errors(case.document))
+        assert {error.validator for error in errors} == {case.keyword}, case
+        assert {pointer_of(error.absolute_path) for error in errors} == {case.pointer}, case
+
+
 def test_nearly_valid_text() -> None:
     for case in some(
         nearly_valid({"type": "integer", "minimum": 3}, style=replace(COMPACT, numbers="any"), form="text"), 20
