@@ -63,6 +63,8 @@ class TerminatingChoices(NodeVisitor[bool]):
         for k, part in enumerate(node.parts):  # Loops instead of `all` here and below save calls: levels are many.
             if not self.methods[type(part)](self, part, height, chain if k == last else None):
                 return False
+            if isinstance(part, Member) and part.again is not None and self.visit(part.again, height, chain):
+                return True  # The member occurred before, and `again` follows in place of the other parts.
         return True
 
     def visit_choice(self, node: Choice, height: int, chain: int | None) -> bool:

@@ -130,6 +130,12 @@ HARD: dict[str, Any] = {
 }  # fmt: skip
 
 
+def test_equal_items_that_are_required_end_an_array() -> None:
+    schema = {"not": {"uniqueItems": True}}
+    made = some(from_schema(schema), 20)
+    assert len(made) == 20 and all(valid(schema, value) for value in made)
+
+
 @pytest.mark.parametrize("name", HARD)
 def test_hard_schemas(name: str) -> None:
     schema = HARD[name]
