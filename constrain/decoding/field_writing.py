@@ -26,8 +26,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.errors import LimitError, TokenRefused, UnsatisfiableError
+from ..base.errors import TokenRefused, UnsatisfiableError
 from ..compilation.constraint_compiler import compile_grammar
+from ..engine.length_limits import TokenLimit
 from ..forms.sources import free_text
 from ..grammar.grammar_dfa import to_dfa
 from ..grammar.intersection import intersect_grammar
@@ -133,7 +134,7 @@ def write_field(
     tokens: list[int],
     *,
     rng: np.random.Generator,
-    max_tokens: int,
+    limit: TokenLimit,
     proposal: Proposal = PLAIN,
 ) -> WrittenField:
     """Write one field after given tokens by masked sampling.
@@ -147,7 +148,7 @@ def write_field(
         The text so far, without the tokens that were taken back.
     rng : numpy.random.Generator
         The only source of randomness.
-    max_tokens : int
+    limit : TokenLimit
         Most tokens that the model writes. A field that would take more is closed early.
     proposal : Proposal
         How a token is chosen among the allowed ones.
@@ -159,9 +160,9 @@ def write_field(
     Raises
     ------
     LimitError
-        If the shortest field does not fit in max_tokens.
+        If the shortest field does not fit in the limit.
     """
-    return FieldWriter(lm, field, tokens, rng, max_tokens, proposal).run()
+    return FieldWriter(lm, field, tokens, rng, limit, proposal).run()
 
 
 class FieldWriter:
@@ -173,16 +174,16 @@ class FieldWriter:
         field: FieldConstraint,
         tokens: list[int],
         rng: np.random.Generator,
-        max_tokens: int,
+        limit: TokenLimit,
         proposal: Proposal,
     ) -> None:
         self.lm, self.field, self.before, self.rng = lm, field, tokens, rng
-        self.max_tokens, self.proposal = max_tokens, proposal
+        self.limit, self.proposal = limit, proposal
         self.vocabulary = field.open.vocabulary
         self.matcher: Matcher = field.open.matcher()
         self.match: Matcher = field.closed.matcher()
         # The invariant of Closing counts an end token, which a field does not have.
-        self.closing = Closing(self.vocabulary, self.matcher, max_tokens + 1)
+        self.closing = Closing(self.vocabulary, self.matcher, limit.most + 1)
         self.out = WrittenField([])
         self.length = 0
         self.longest = 0 if self.match.is_complete else -1
@@ -192,7 +193,7 @@ class FieldWriter:
     def run(self) -> WrittenField:
         """Write tokens until no longer match is possible, then cut the field out of them."""
         while not self.match.is_finished:
-            choice = self.choose() if len(self.out.tokens) < self.max_tokens else None
+            choice = self.choose() if len(self.out.tokens) < self.limit.most else None
             if choice is None:
                 self.close()
                 break
@@ -206,7 +207,7 @@ class FieldWriter:
     def next_row(self) -> NDArray[np.floating[Any]]:
         """Return the model's row after the tokens so far, asked for together with the rows along a forced run."""
         if not self.rows:
-            most = min(DRAFT, max(0, self.max_tokens - len(self.out.tokens) - 1))
+            most = min(DRAFT, max(0, self.limit.most - len(self.out.tokens) - 1))
             self.draft = self.match.forced_tokens()[:most]
             text = self.before + self.out.tokens
             prefixes = [text + self.draft[:k] for k in range(len(self.draft) + 1)]
@@ -220,7 +221,7 @@ class FieldWriter:
         """
         row, ends = self.next_row(), self.vocabulary.eos_ids
         allowed = allowed_tokens(self.matcher.mask(None))
-        remaining = self.max_tokens - len(self.out.tokens)
+        remaining = self.limit.most - len(self.out.tokens)
         for _ in range(TRIES):
             if not len(allowed):
                 return None
@@ -256,9 +257,9 @@ class FieldWriter:
         """End the field because of the budget: append the known completion, whatever its probability."""
         self.out.finish_reason = "budget"
         if self.closing.data is None:
-            raise LimitError(
-                f"a field did not end within max_tokens = {self.max_tokens}, and no tokens spell a completion",
-                hint="Raise max_tokens.",
+            raise self.limit.make_error(
+                f"a field did not end within {self.limit.name}, and no tokens spell a completion",
+                f"{self.limit.cure.capitalize()}.",
             )
         self.rows = []
         for token in self.closing.tokens():

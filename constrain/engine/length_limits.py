@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 
 from ..base.errors import LimitError, VocabularyError
 
-__all__ = ["TokenLimit", "explain_short_limit", "make_context_error", "make_limit_error", "name_full_context"]
+__all__ = [
+    "TokenLimit",
+    "explain_short_limit",
+    "make_context_error",
+    "make_full_error",
+    "make_limit_error",
+    "name_full_context",
+]
 
 
 class TokenLimit(NamedTuple):
@@ -69,6 +76,13 @@ def make_context_error(limit: int, least: int, data: bytes) -> LimitError:
     )
     error.shortest, error.is_of_context = (limit, least, data), True
     return error
+
+
+def make_full_error(filler: str) -> LimitError:
+    """Return the error for a context without a position for another token. filler: what fills it, in words."""
+    return TokenLimit(0, 0).make_error(
+        f"{filler} fills all the positions that the model has", hint="Shorten the prompt."
+    )
 
 
 @contextmanager

@@ -11,13 +11,14 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 
-from ..base.errors import ArgumentError, LimitError, Refusal
+from ..base.errors import ArgumentError, Refusal
 from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..checking.checked_sampling import MaskOrder
 from ..deciding import Decision
 from ..decoding.model_runner import ModelRunner
 from ..decoding.token_choice import TokenChoice
+from ..engine.length_limits import make_full_error
 from ..forms.sources import free_text
 from ..integrations.transformers_models import LoadedModel
 from ..sampling import LanguageModel
@@ -228,7 +229,7 @@ class PromptEncoder:
         ids = self.prepared.encode(refusals)
         left = self.runner.count_positions_left(ids)
         if left is not None and left < 1:
-            raise LimitError("the prompt fills all the positions that the model has", hint="Shorten the prompt.")
+            raise make_full_error("the prompt")
         return EncodedPrompt(ids, self.max_tokens if left is None else min(left, self.max_tokens), left)
 
 

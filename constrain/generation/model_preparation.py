@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from ..base.errors import ArgumentError, ConstrainError, LimitError, Refusal, UnsupportedError, check_choice
+from ..base.errors import ArgumentError, ConstrainError, Refusal, UnsupportedError, check_choice
 from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..checking.verdicts import TextChecker, VerdictChecker
@@ -16,6 +16,7 @@ from ..decoding.language_model_runner import LanguageModelRunner
 from ..decoding.logit_adjustment import AdjustedModel, LogitAdjustment
 from ..decoding.model_runner import DEFAULT_BOUNDS, CacheBounds, ModelRunner
 from ..engine.constraint import Constraint
+from ..engine.length_limits import make_full_error
 from ..integrations.context_length import check_prompt_length
 from ..integrations.transformers_models import LoadedModel, Prompt, VocabularyTokenizer, as_loaded, load_model
 from ..integrations.vocabulary_match import check_tokenizer
@@ -202,7 +203,7 @@ def limit_tokens(lm: LanguageModel, max_tokens: int) -> int:
     if positions_left is not None and positions_left < max_tokens:
         max_tokens = positions_left
     if max_tokens < 1:
-        raise LimitError("the prompt fills all the positions that the model has", hint="Shorten the prompt.")
+        raise make_full_error("the prompt")
     return max_tokens
 
 

@@ -31,14 +31,14 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..base.errors import ConstrainError, LimitError, ValueRefused, check_type
+from ..base.errors import ConstrainError, ValueRefused, check_type
 from ..base.json_documents import References
 from ..base.keyword_names import explain_keywords
 from ..base.options import Limits, Style
 from ..captures.capture_search import show_tokens
 from ..decoding.field_writing import WrittenField, build_field_constraint, write_field
 from ..decoding.prompt_healing import heal_prompt, retokenize_border
-from ..engine.length_limits import name_full_context
+from ..engine.length_limits import TokenLimit, make_full_error, name_full_context
 from ..sampling import LanguageModel
 from ..vocabulary.vocabulary import Vocabulary
 from .captured_values import build_request_program, capture_bytes
@@ -270,7 +270,7 @@ class Session:
         with name_full_context(None if left is None else left + 1):  # the limit of the error counts an end token
             field = write_field(
                 self.lm, build_field_constraint(constraint, healed.prefix, stop), list(healed.kept), rng=self.rng,
-                max_tokens=self._limit_tokens(left, max_tokens), proposal=proposal,
+                limit=self._limit_tokens(left, max_tokens), proposal=proposal,
             )  # fmt: skip
         text = show_tokens(self.vocabulary, field.data).decode("utf-8", "replace")
         try:
@@ -353,11 +353,10 @@ class Session:
         positions: int | None = getattr(self.lm, "max_new_tokens", None)
         return None if positions is None else positions - used
 
-    def _limit_tokens(self, left: int | None, max_tokens: int | None) -> int:
+    def _limit_tokens(self, left: int | None, max_tokens: int | None) -> TokenLimit:
         """Return the most tokens of a field. Raise LimitError if the model has no position left."""
         most = self.max_tokens if max_tokens is None else check_max_tokens(max_tokens)
-        if left is not None and left < most:
-            most = left
-        if most < 1:
-            raise LimitError("the text fills all the positions that the model has", hint="Shorten the prompt.")
-        return most
+        limit = TokenLimit(most if left is None else min(left, most), left)
+        if limit.most < 1:
+            raise make_full_error("the text")
+        return limit

@@ -62,10 +62,12 @@ def is_beyond_context(model: Any, count: int) -> bool:
 def check_prompt_length(model: Any, count: int, name: str) -> None:
     """Raise LimitError if a prompt of `count` tokens leaves no position for a text. `name` is the model's."""
     if is_beyond_context(model, count):
-        raise LimitError(
+        error = LimitError(
             f"the prompt has {count:,} tokens; {name} has {describe_positions(model)}",
             hint='Shorten the prompt. A prompt that shows the constraint does not if show_constraint="{prompt}".',
         )
+        error.is_of_context = True
+        raise error
 
 
 def check_least_length(model: Any, size: int, least: int) -> None:

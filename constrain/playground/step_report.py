@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.errors import LimitError
 from ..engine.constraint import Constraint
+from ..engine.length_limits import make_full_error
 from ..engine.matcher import Matcher
 from ..sampling.core.language_model import LanguageModel, rows_after
 from ..sampling.core.token_masses import allowed_tokens, draw_index
@@ -55,7 +55,7 @@ def check_positions(lm: LanguageModel, tokens: Sequence[int]) -> None:
     """Raise LimitError if the context of the model has no position left for another token."""
     left: int | None = getattr(lm, "max_new_tokens", None)
     if left is not None and len(tokens) >= left:
-        raise LimitError("the text fills all the positions that the model has")
+        raise make_full_error("the text")
 
 
 def compare_rows(

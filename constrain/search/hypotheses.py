@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..base.cached_property import cached_property
 from ..base.errors import LimitError, check_count
 from ..engine.constraint import Constraint
-from ..engine.length_limits import explain_short_limit
+from ..engine.length_limits import TokenLimit, explain_short_limit
 from ..sampling.checkers import Checker, CheckerPosition
 from ..sampling.core.language_model import LanguageModel, check_mass, rows_after
 from ..sampling.core.results import log_sum
@@ -206,9 +206,10 @@ class SearchSpace:
 
     def nothing_found(self) -> LimitError:
         """Return the error for a search without answers."""
-        return explain_short_limit(self.constraint, self.max_tokens) or LimitError(
-            f"no text of at most {self.max_tokens} tokens was found that satisfies the constraint",
-            hint="Raise max_tokens, or the width of the search.",
+        limit = TokenLimit(self.max_tokens, getattr(self.lm, "max_new_tokens", None))
+        return explain_short_limit(self.constraint, self.max_tokens) or limit.make_error(
+            f"no text was found that satisfies the constraint within {limit.name}",
+            f"{limit.cure.capitalize()}, or widen the search.",
         )
 
     @property

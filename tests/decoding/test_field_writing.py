@@ -11,6 +11,7 @@ import pytest
 import constrain
 from constrain.base.errors import LimitError, UnsatisfiableError
 from constrain.decoding.field_writing import WrittenField, build_field_constraint, write_field
+from constrain.engine.length_limits import TokenLimit
 from constrain.sampling.core.masked_sampling import Proposal
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.markov_factory import ChainModel, outcomes
@@ -18,6 +19,7 @@ from tests.model_factory import TableModel
 
 SMALL = Vocabulary.from_tokens([b"a", b"b", b"c", b"ab", b"bc", b"abc", b"cab", None, None], [7], special={"<s>": 8})
 END = 7
+SHORT = TokenLimit(8, None)
 
 
 def field_law(lm: ChainModel, kept: list[int], prefix: bytes, texts: set[bytes]) -> dict[bytes, float]:
@@ -58,7 +60,7 @@ def test_the_law_of_a_field(kept: list[int], prefix: bytes, texts: set[bytes], s
     field = build_field_constraint(constrain.compile(SMALL, choices=[text.decode() for text in texts]), prefix)
 
     def run(script) -> WrittenField:  # type: ignore[no-untyped-def]
-        return write_field(lm, field, kept, rng=script, max_tokens=12)
+        return write_field(lm, field, kept, rng=script, limit=TokenLimit(12, None))
 
     found = dict.fromkeys(texts, 0.0)
     for probability, out in outcomes(run):
@@ -75,7 +77,7 @@ def test_a_stop_text_ends_a_field_at_its_first_occurrence() -> None:
     field = build_field_constraint(constrain.compile(SMALL, regex="[abc]{0,3}"), b"", "bc")
 
     def run(script) -> WrittenField:  # type: ignore[no-untyped-def]
-        return write_field(lm, field, [], rng=script, max_tokens=12)
+        return write_field(lm, field, [], rng=script, limit=TokenLimit(12, None))
 
     found: dict[bytes, float] = {}
     for probability, out in outcomes(run):
@@ -96,22 +98,34 @@ def test_the_budget_of_a_field_holds(most: int) -> None:
     field = build_field_constraint(constraint, b"")
     for seed in range(20):
         lm = TableModel(257, seed, spread=0.1)
-        out = write_field(lm, field, [], rng=np.random.default_rng(seed), max_tokens=most)
+        out = write_field(lm, field, [], rng=np.random.default_rng(seed), limit=TokenLimit(most, None))
         assert len(out.tokens) <= most
         matcher = constraint.matcher()
         matcher.advance_bytes(out.data)
         assert matcher.is_complete
     with pytest.raises(LimitError):
+        write_field(lm, build_field_constraint(constraint, b"abcdefghi"), [], rng=np.random.default_rng(0), limit=SHORT)
+
+
+@pytest.mark.parametrize("left", [None, 9, 8])
+def test_a_field_that_does_not_end_names_what_is_too_small(left: int | None) -> None:
+    vocabulary = Vocabulary.from_tokens([b"a", b"c", None], [2])  # no token spells the shortest end
+    constraint = constrain.compile(vocabulary, regex="a*(b|c{20})")
+    with pytest.raises(LimitError) as error:
         write_field(
-            lm, build_field_constraint(constraint, b"abcdefghi"), [], rng=np.random.default_rng(0), max_tokens=8
-        )
+            TableModel(3, 1), build_field_constraint(constraint, b""), [], rng=np.random.default_rng(0),
+            limit=TokenLimit(8, left),
+        )  # fmt: skip
+    assert error.value.is_of_context == ("max_tokens" not in str(error.value)) == (left == 8)
 
 
 def test_greedy_fields_and_forced_runs() -> None:
     vocabulary = Vocabulary.bytes()
     field = build_field_constraint(constrain.compile(vocabulary, choices=["hello world", "hello there"]), b"")
     lm = TableModel(257, 1)
-    out = write_field(lm, field, [], rng=np.random.default_rng(0), max_tokens=50, proposal=Proposal(temperature=0))
+    out = write_field(
+        lm, field, [], rng=np.random.default_rng(0), limit=TokenLimit(50, None), proposal=Proposal(temperature=0)
+    )
     assert out.data in (b"hello world", b"hello there")
     assert out.calls < len(out.tokens)
     assert out.logprob == pytest.approx(

@@ -155,6 +155,15 @@ def test_phrases_that_the_constraint_excludes_are_a_limit_error() -> None:
         search(case, ["c"], 3)
 
 
+def test_a_search_that_finds_nothing_names_the_context_where_it_is_full() -> None:
+    case = regular("no c", LETTERS, "[ab]*", 6)
+    for left, is_full in ((None, False), (case.max_tokens + 1, False), (case.max_tokens, True)):
+        case.lm.max_new_tokens = left
+        with pytest.raises(LimitError) as error:
+            search(case, ["c"], 3)
+        assert error.value.is_of_context == ("max_tokens" not in str(error.value)) == is_full
+
+
 # ---- the automaton ----------------------------------------------------------------------------------------------
 
 PHRASES = st.lists(
