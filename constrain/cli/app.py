@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 import sys
@@ -22,7 +21,7 @@ from ..base.version import __version__
 from . import display
 from .command_table import COMMANDS, EPILOG, load_command
 from .help_pages import GroupPage
-from .standard_streams import discard_answer, flush_answer, open_closed_outputs
+from .standard_streams import discard_answer, escape_missing_characters, flush_answer, open_closed_outputs
 
 __all__ = ["app", "main", "run_command"]
 
@@ -150,14 +149,12 @@ def main() -> None:
     """Run the script `constrain`. If the reader of its output closes early (`| head`), it exits silently. After Ctrl-C,
     what is kept has been printed, and the process ends at once. An answer that cannot be written is an error.
 
-    Characters that the encoding of a stream lacks are written as in Python literals: é as \\xe9.
+    Characters that the encoding of a stream lacks are written as in JSON: é as \\u00e9.
     """
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     open_closed_outputs()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # not so where another program has replaced it
-            stream.reconfigure(errors="backslashreplace")
+    escape_missing_characters()
     code = run_command()
     if (unwritten := flush_answer()) is not None:
         if code in (display.FINE, display.NO):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import sys
 from typing import TextIO
@@ -9,7 +11,10 @@ from typing import TextIO
 from ..base.errors import ArgumentError
 from .display import FILE_ATTRIBUTE
 
-__all__ = ["discard_answer", "flush_answer", "open_closed_outputs", "open_stdin"]
+__all__ = ["discard_answer", "escape_missing_characters", "flush_answer", "open_closed_outputs", "open_stdin"]
+
+JSON_ESCAPES = "constrain.json_escapes"
+"""The name under which `replace_by_escapes` is registered."""
 
 
 def open_stdin() -> TextIO:
@@ -31,6 +36,24 @@ def open_closed_outputs() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:
         sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")  # noqa: SIM115
+
+
+def escape_missing_characters() -> None:
+    """Let outputs write the characters that their encoding lacks with the escapes of JSON, which leaves answers in JSON
+    what they are.
+    """
+    codecs.register_error(JSON_ESCAPES, replace_by_escapes)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # not so where another program has replaced it
+            stream.reconfigure(errors=JSON_ESCAPES)
+
+
+def replace_by_escapes(error: UnicodeError) -> tuple[str, int]:
+    """Replace characters that cannot be encoded by the escapes of JSON, of their UTF-16 units."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    data = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{data[k]:02x}{data[k + 1]:02x}" for k in range(0, len(data), 2)), error.end
 
 
 def flush_answer() -> OSError | None:
