@@ -99,6 +99,12 @@ def test_the_innermost_part_is_named() -> None:
     assert find_unsatisfiable_parts({"properties": {"a": {"type": "null"}}}) == []
 
 
+def test_a_part_that_only_names_do_not_satisfy_is_not_named() -> None:
+    part = {"const": None, "propertyNames": {"$ref": "#/properties/a"}}
+    assert find_unsatisfiable_parts({"properties": {"a": part}}) == []
+    assert find_unsatisfiable_parts({"properties": {"a": {**part, "type": "string"}}}) == ["/properties/a"]
+
+
 @given(schemas)
 def test_a_part_is_named_if_and_only_if_nothing_satisfies_it(part: Any) -> None:
     if isinstance(part, bool):

@@ -33,7 +33,7 @@ def find_unsatisfiable_parts(
     reader = UnsharedSchemaParser(load_document(schema, limits), registry, style, limits)
     algebra = ShapeAlgebra(reader, style, limits)
     empty: list[str] = []
-    for node in reader.nodes:
+    for node in list(reader.nodes):  # The algebra adds nodes with fewer keywords under the same pointers.
         if node is None or node.pointer is None or not node.keywords:
             continue
         try:
