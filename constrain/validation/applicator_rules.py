@@ -77,7 +77,9 @@ def forbidden(judge: Judge, schemas: SchemaSet) -> str:
 
 
 def check_if(judge: Judge, node: Subschema, schemas: SchemaSet, item: InstanceItem) -> Iterator[Finding]:
-    """`if`, with `then` and `else`."""
+    """`if`, with `then` and `else`; without them it asserts nothing, so the value is not compared with it."""
+    if not node.keywords.keys() & {"then", "else"}:
+        return
     fits = judge.holds(schemas, item)
     branch = "then" if fits else "else"
     chosen = node.keywords.get(branch, ANY)

@@ -292,6 +292,12 @@ def test_values_that_have_no_json_text(value: Any) -> None:
         constrain.validate({}, [value])
 
 
+def test_an_if_without_then_and_else_asserts_nothing() -> None:
+    assert constrain.validate({"if": {"$ref": "#"}}, 1) == ()
+    with pytest.raises(SchemaError, match="applies itself"):
+        constrain.validate({"if": {"$ref": "#"}, "then": True}, 1)
+
+
 def test_none_is_an_instance() -> None:
     assert constrain.validate({"type": "null"}, None) == ()
     assert json.dumps(dataclasses.asdict(constrain.validate({"type": "null"}, 1)[0]))
