@@ -75,7 +75,7 @@ def compare_pair(
 
     constrain compare '[a-z]+' '[a-f]+' --as patterns
 
-    Of languages it says which accepts more, with a shortest text that one accepts and the other refuses. The exit code
+    Of languages it says which accepts more, with a short text that one accepts and the other refuses. The exit code
     is 0 if they are equal (samplers: always), 1 if not.
     """
     rng = np.random.default_rng(None if seed is None else check_count("--seed", seed))

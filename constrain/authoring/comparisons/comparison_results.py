@@ -22,7 +22,8 @@ class Inclusion:
     method : {"decided", "enumerated", "sampled", "empty"}
         How it was found, see `language_comparison`; "empty": the first language has no texts.
     example : str or None
-        A text of the first that is none of the second: a shortest one where it was decided.
+        A text of the first that is none of the second: a shortest one where it was decided, or nearly so where items
+        must be equal or differ.
     checked : int
         Number of texts that were checked, for "enumerated" and "sampled".
     reason : str
