@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from math import isinf
 from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
 from ..authoring.schema_inference import infer as found_in
-from ..base.errors import SourceError
+from ..base.errors import SourceError, shorten_text
 from . import display
 from .cross_check import validate_independently
 from .kernel_notice import load_kernels
@@ -81,26 +82,34 @@ def read_examples(data: bytes) -> list[Any]:
     except UnicodeDecodeError as error:
         raise SourceError(f"byte {error.start} is not valid UTF-8", hint="Examples must be JSON in UTF-8.") from None
     try:
-        document = json.loads(text, parse_constant=refuse_constant)
+        document = json.loads(text, parse_constant=refuse_constant, parse_float=read_fraction)
         return document if isinstance(document, list) else [document]
     except json.JSONDecodeError as error:
         if "\n" not in text.strip() or error.msg != "Extra data":
             raise SourceError(f"not JSON: {error.msg}", source=text, position=error.pos) from None
     except ValueError as error:
-        raise SourceError(f"not JSON: {error}") from None
+        raise SourceError(str(error)) from None
     out, start = [], 0
     for line in text.split("\n"):
         try:
             if line.strip():
-                out.append(json.loads(line, parse_constant=refuse_constant))
+                out.append(json.loads(line, parse_constant=refuse_constant, parse_float=read_fraction))
         except json.JSONDecodeError as error:
             raise SourceError(f"not JSON: {error.msg}", source=text, position=start + error.pos) from None
         except ValueError as error:
-            raise SourceError(f"not JSON: {error}", source=text, position=start) from None
+            raise SourceError(str(error), source=text, position=start) from None
         start += len(line) + 1
     return out
 
 
 def refuse_constant(name: str) -> NoReturn:
     """Reject NaN and the infinities, which are not JSON."""
-    raise ValueError(f"{name} is not a JSON number")
+    raise ValueError(f"not JSON: {name} is not a JSON number")
+
+
+def read_fraction(text: str) -> float:
+    """Return a number with a fraction or exponent. Raise ValueError if it is beyond the range of a float."""
+    value = float(text)
+    if isinf(value):
+        raise ValueError(f"{shorten_text(text)} is beyond the range of a float, which examples are read as")
+    return value

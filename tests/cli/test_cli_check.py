@@ -208,6 +208,7 @@ def test_infer(run: Run, tmp_path: Any) -> None:
         ("[]", "no example"),
         ('{"a": 1}\n{"a": }\n', "line 2, column 7"),
         ('{"a": NaN}', "NaN is not a JSON number"),
+        ('{"a": 1}\n{"a": 1e400}', "1e400 is beyond the range of a float"),
         ('"\\ud800"', "is not a JSON value"),
     ],
 )
