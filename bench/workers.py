@@ -65,6 +65,8 @@ def fork_child(work: Callable[[Connection], None], *, errors: int | None = None)
         reading.close()
         if errors is not None:
             os.dup2(errors, 2)
+        if (torch := sys.modules.get("torch")) is not None:
+            torch.set_num_threads(1)  # OpenMP has no threads here: parallel operations would wait for them forever
         work(writing)
         code = 0
     except (KeyboardInterrupt, BrokenPipeError):

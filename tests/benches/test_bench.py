@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -125,6 +127,19 @@ def test_the_limit_can_be_of_what_is_computed() -> None:
         "timeout",
         0.1,
     ]
+
+
+def test_workers_compute_with_torch_after_it_was_used_with_threads() -> None:
+    pytest.importorskip("torch")
+    code = """
+import torch
+from bench.workers import run_in_child
+torch.set_num_threads(2)
+torch.full((1 << 20,), 1.0).sum()  # begins the threads
+print(run_in_child(lambda: float(torch.full((1 << 20,), 1.0).sum())))
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert run.stdout == "1048576.0\n", run.stderr
 
 
 def test_summary_counts_and_compares_on_common_schemas() -> None:
