@@ -45,7 +45,9 @@ PACKAGES = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the bench. Return the exit code."""
     shared = ("data", "vocabulary", "sample", "ids", "seed", "seconds", "results")
-    options = build_parser("memory", __doc__, *shared, engines=ENGINES, sample=100).parse_args(arguments)
+    chosen = ["constrain", "constrain-any", "llguidance", "xgrammar"]
+    parser = build_parser("memory", __doc__, *shared, engines=ENGINES, engines_default=chosen, sample=100)
+    options = parser.parse_args(arguments)
     cases = read_cases(options)
     vocabulary = Llama3(options.vocabulary)
     jobs = [tokenise_case(case, vocabulary) for case in cases]
@@ -67,7 +69,7 @@ def measure_preparation(name: str, vocabulary: Llama3) -> dict[str, Any]:
     """Return the MB that an engine uses for the vocabulary, up to a first mask."""
     from importlib import import_module
 
-    for package in PACKAGES[name.removesuffix("-any")]:
+    for package in PACKAGES[name.split("-")[0]]:
         import_module(package)
     if name.startswith("constrain"):
         from constrain import Vocabulary, compile

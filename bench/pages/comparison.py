@@ -33,7 +33,7 @@ UNMEASURED = """
 ### What no table shows
 
 - *The first use from source.* A wheel of `constrain` has compiled kernels for Linux and macOS. In a source checkout,
-  and on other platforms, they are compiled once, which takes some twenty seconds on two cores. The libraries for macOS
+  and on other platforms, they are compiled once, which takes about half a minute on two cores. The libraries for macOS
   and for Linux on ARM have not been run yet.
 - *What has to be installed.* `constrain` depends on numpy and five small packages of Python. llguidance is one compiled
   package of 8 MB without dependencies.

@@ -182,9 +182,8 @@ def build_first_masks() -> ComparisonTable | None:
     return ComparisonTable(
         "First mask of a schema",
         "CPU time from the text of a schema to its first mask, over a sample of the schemas of MaskBench and the "
-        "vocabulary of Llama 3 (128,256 tokens). llguidance is faster where it accepts the schema and has not "
-        "seen it before; `constrain` keeps what it has compiled, in the process and on disk. The samples differ "
-        "by the schemas that llguidance refuses.",
+        "vocabulary of Llama 3 (128,256 tokens), threads that write files included. `constrain` keeps what it has "
+        "compiled, in the process and on disk. The samples differ by the schemas that llguidance refuses.",
         "µs", LLGUIDANCE, rows, describe_source(document, LLGUIDANCE),
     )  # fmt: skip
 

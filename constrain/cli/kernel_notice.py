@@ -14,7 +14,7 @@ from .display import message_console, print_note
 
 __all__ = ["announce_compilation", "load_kernels"]
 
-NOTICE = "compiling kernels for this processor, once per checkout: some 20 seconds …"
+NOTICE = "compiling kernels for this processor, once per checkout: about half a minute …"
 Report = Callable[[int, int], None]
 """Called with the number of compiled kernels, first 0, and of all kernels."""
 

@@ -57,7 +57,7 @@ def log_start(done: int, count: int) -> None:
     first mask takes so long. `logging.getLogger("constrain.kernels").setLevel(logging.ERROR)` disables it.
     """
     if done == 0:
-        logger.warning("constrain: compiling %d kernels, once per checkout: some 20 seconds on two cores", count)
+        logger.warning("constrain: compiling %d kernels, once per checkout: about half a minute on two cores", count)
 
 
 on_progress: Callable[[int, int], None] = log_start
