@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from .server_settings import ServerSettings
-from .shared_fields import unknown_model
+from .shared_fields import make_model_error
 
 __all__ = ["build_model_router", "describe_model"]
 
@@ -30,7 +30,7 @@ def build_model_router() -> APIRouter:
     async def show_model(name: str, request: Request) -> dict[str, Any]:
         service = request.app.state.service
         if name != service.settings.model_name:
-            raise unknown_model(name, None, service.settings)
+            raise make_model_error(name, None, service.settings)
         return describe_model(service.settings, service.started)
 
     return router

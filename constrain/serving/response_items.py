@@ -16,7 +16,7 @@ CALL_MEMBERS = ("name", "namespace", "caller")
 """Members that a call and its output have; the output is shown to the model as that of its `call_id`."""
 
 ITEM_HINT = "Give messages, function and custom calls and their outputs."
-REFERENCE_HINT = 'Nothing is stored: give the item itself, as clients do that are told "store": false.'
+REFERENCE_HINT = 'Nothing is stored: give the item itself, as clients do if the request has "store": false.'
 
 
 def read_input(body: RequestObject) -> list[dict[str, Any]]:

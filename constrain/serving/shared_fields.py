@@ -9,7 +9,7 @@ from .request_errors import RequestError
 from .request_objects import RequestObject
 from .server_settings import ServerSettings
 
-__all__ = ["StreamOptions", "check_model", "read_stream_options", "unknown_model"]
+__all__ = ["StreamOptions", "check_model", "make_model_error", "read_stream_options"]
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ def check_model(body: RequestObject, settings: ServerSettings) -> None:
     """Raise RequestError unless the request names the model of this server."""
     name = body.require_text("model")
     if name != settings.model_name:
-        raise unknown_model(name, "/model", settings)
+        raise make_model_error(name, "/model", settings)
 
 
-def unknown_model(name: str, pointer: str | None, settings: ServerSettings) -> RequestError:
+def make_model_error(name: str, pointer: str | None, settings: ServerSettings) -> RequestError:
     """Return the error of a model that this server does not have. pointer: the place of its name in the body."""
     return RequestError(
         f"there is no model {shorten_text(repr(name))}", pointer, status=404, code="model_not_found",

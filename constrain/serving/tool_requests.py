@@ -117,7 +117,7 @@ def read_requested_tools(body: RequestObject, shape: Shape) -> list[RequestedToo
 
 def read_function(given: RequestObject) -> RequestedTool:
     """Return a function tool."""
-    read_calling(given)
+    read_calling_members(given)
     given.read("output_schema")
     given.require_text("name")
     given.read_text("description")
@@ -133,7 +133,7 @@ def read_function(given: RequestObject) -> RequestedTool:
     return RequestedTool(tool, given.place("parameters"), is_strict)
 
 
-def read_calling(given: RequestObject) -> None:
+def read_calling_members(given: RequestObject) -> None:
     """Read the members of a tool that say how it may be called. Raise RequestError unless the model may call it in its
     answers, as it can all tools here.
     """
@@ -151,7 +151,7 @@ def read_calling(given: RequestObject) -> None:
 
 def read_custom(given: RequestObject) -> RequestedTool:
     """Return a custom tool. Its format is text, or a grammar in the syntax lark or regex."""
-    read_calling(given)
+    read_calling_members(given)
     name, description = given.require_text("name"), given.read_text("description") or ""
     form: Form | None = None
     shown, pointer = "", given.place("format")

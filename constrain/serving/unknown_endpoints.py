@@ -1,7 +1,8 @@
 """Requests of paths and methods that this server does not have: answered by 404 and 405 with what it has instead.
 
-Clients of OpenAI's API have methods for many more endpoints. Those that read or delete what was stored are told that
-nothing is; a path that differs little from one that exists, as without the /v1 of the base URL, is told which one.
+Clients of OpenAI's API have methods for many more endpoints. For those that read or delete stored answers, the error
+says that nothing is stored; for a path that differs little from one that exists, as without the /v1 of the base URL, it
+suggests that one.
 """
 
 from __future__ import annotations

@@ -214,9 +214,9 @@ class _ViolationFinder:
         low = {key: value for key, value in outer.items() if key in ("contains", *counts) and key != "maxContains"}
         high = {"contains": outer["contains"], "minContains": 0, "maxContains": counts.get("maxContains")}
         remaining = {key: value for key, value in outer.items() if key not in COUNTED}
-        kept, negated = (low, high) if keyword == "maxContains" else (high, low)
+        asserted, negated = (low, high) if keyword == "maxContains" else (high, low)
         if "maxContains" in counts:
-            remaining["allOf"] = [*remaining.get("allOf", []), kept]
+            remaining["allOf"] = [*remaining.get("allOf", []), asserted]
         yield negate_within(remaining, negated)
 
 
