@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import float32, float64, types
+from numba.core.errors import NumbaError
 
 from constrain.base.errors import ConstrainError
 from constrain.kernels import entry_points
 from constrain.kernels.context_views import at, copy_memory, count_ones, int64s_at, lowest_bit
 from constrain.kernels.jit import module_builder, numba_internals, targets
-from constrain.kernels.jit.compilation import Declared, entry, inlined, kernel
+from constrain.kernels.jit.compilation import ALONE, Declared, entry, inlined, kernel
 from constrain.kernels.jit.entry_code import ALLOWED
 from constrain.kernels.jit.object_loader import load_objects
 from constrain.kernels.jit.object_symbols import list_undefined
@@ -235,6 +236,28 @@ def test_a_kernel_that_raises_is_refused() -> None:
 def test_a_kernel_that_needs_another_library_is_refused() -> None:
     with pytest.raises(RuntimeError, match="kernels need sin"):
         build_objects([use_library])
+
+
+def test_the_code_is_that_of_all_passes_of_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the passes that are left out nor the types that are remembered change what is emitted."""
+    before = targets.link_for_host(build_objects(FINE))
+    if before is None:
+        pytest.skip("a C compiler strips the names, which numba numbers")
+    assert targets.link_for_host(build_objects(FINE)) == before  # all types are remembered now
+    monkeypatch.setattr(numba_internals, "UNUSED_PASSES", set())
+    monkeypatch.setattr(numba_internals, "remember_type", numba_internals.find_call_type)
+    assert targets.link_for_host(build_objects(FINE)) == before
+
+
+def test_a_kernel_that_needs_a_pass_that_is_left_out_is_refused() -> None:
+    def call_closure(a: Any) -> Any:
+        def add_one(b: Any) -> Any:
+            return b + 1
+
+        return add_one(a)
+
+    with pytest.raises(NumbaError):
+        numba_internals.compile_unoptimised(call_closure, factorial.signatures[0], ALONE)
 
 
 def test_every_target_is_emitted(objects: list[bytes]) -> None:

@@ -21,8 +21,9 @@ from numba.extending import models, register_model
 
 from ...base.cached_property import cached_property
 from ..native.native_library import find_function
+from .numba_internals import PlainCompiler
 
-__all__ = ["OPTIONS", "Declared", "Entry", "Kernel", "declared", "entry", "inlined", "kernel"]
+__all__ = ["ALONE", "OPTIONS", "Declared", "Entry", "Kernel", "declared", "entry", "inlined", "kernel"]
 
 OPTIONS = {
     "nogil": True,
@@ -30,7 +31,7 @@ OPTIONS = {
     "_nrt": False,  # no reference counting (undocumented)
 }
 """Options of numba for all functions."""
-ALONE = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+ALONE = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PlainCompiler}
 """Options of numba for functions whose calls from Python are compiled by `entry_code`, not by numba."""
 
 declared: dict[str, Declared] = {}

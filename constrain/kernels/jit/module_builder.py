@@ -1,8 +1,8 @@
-"""Build: numba compiles all declared kernels, unoptimised, and their LLVM modules are linked into one.
+"""Build: numba compiles all declared kernels, LLVM simplifies each module, and all are linked into one.
 
 The module has, for each kernel, a plain function under its symbol, which other kernels call, and an entry point for
 Python (`entry_code`). It says nothing of a processor: `targets` optimises it for each. Building it takes half a minute
-of CPU time, nearly all of it in numba, so several processes compile a *share* each:
+of CPU time, most of it in numba, so several processes compile a *share* each:
 
     python -m constrain.kernels.jit.module_builder 1/3 FOLDER     compile the second share of three
 
@@ -24,6 +24,7 @@ from ..native import native_library
 from .compilation import Declared, declared
 from .entry_code import define_entry_points, define_plain_function
 from .numba_internals import check_versions, compile_unoptimised
+from .targets import simplify_module
 
 __all__ = ["compile_function", "link_module", "load_kernels"]
 
@@ -58,7 +59,7 @@ def take_share(functions: Iterable[Declared], part: int, parts: int) -> list[Dec
 
 
 def compile_function(function: Declared) -> Any:
-    """Compile a function for all its signatures. Return an LLVM module with its plain functions."""
+    """Compile a function for all its signatures. Return an LLVM module with its plain functions, simplified."""
     whole = binding.parse_assembly("")
     for symbol, signature in zip(name_symbols(function), function.signatures):
         native, module = compile_unoptimised(function.function, signature, function.options)
@@ -67,6 +68,7 @@ def compile_function(function: Declared) -> Any:
             if not one.is_declaration and one.name != symbol:
                 one.linkage = "internal"
         whole.link_in(module)
+    simplify_module(whole)
     return whole
 
 

@@ -1,4 +1,7 @@
-"""The parts of numba that are used although they are not public, all to compile functions without optimising them.
+"""The parts of numba that are used although they are not public, all to compile functions quickly, not optimised.
+
+A build spends most of its time in numba, so what kernels do not need is left out: passes for language that none of them
+uses, and resolving the same operator for the same types again. The machine code is the same (a test compares).
 
 numba is needed where a library is built, not where it is used, so its versions are pinned (the extra `build`): another
 one is refused by name, since it may compile kernels in another way without an error.
@@ -7,25 +10,48 @@ one is refused by name, since it may compile kernels in another way without an e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from types import BuiltinFunctionType
+from typing import Any, cast
 
 import llvmlite
 import numba
 from numba import njit
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.registry import cpu_target
+from numba.core.types.functions import BaseFunction
 
 from ...base.errors import ConstrainError
 
-__all__ = ["VERSIONS", "check_versions", "compile_unoptimised"]
+__all__ = ["VERSIONS", "PlainCompiler", "check_versions", "compile_unoptimised"]
 
 VERSIONS = {"numba": ((0, 62), (0, 70)), "llvmlite": ((0, 45), (0, 52))}
 """The first version of each library with which this was tested, and the first with which it was not.
 
 Equal to the extra `build` in pyproject.toml (a test compares)."""
+
+UNUSED_PASSES = {
+    "WithLifting", "InlineClosureLikes", "RewriteSemanticConstants", "DeadBranchPrune", "RewriteDynamicRaises",
+    "MakeFunctionToJitFunction", "LiteralPropagationSubPipelinePass", "LiteralUnroll", "FindLiterallyCalls",
+    "InlineInlinables", "InlineOverloads", "NopythonRewrites", "NoPythonSupportedFeatureValidation", "AnnotateTypes",
+    "DumpParforDiagnostics",
+}  # fmt: skip
+"""Classes of passes without which kernels are compiled: for closures, `with`, exceptions, loops over tuples of several
+types, optional arguments, expressions of arrays, and reports. A kernel that needs one of them is not compiled."""
+
+
+class PlainCompiler(CompilerBase):  # type: ignore[misc]
+    """numba's compiler without `UNUSED_PASSES`: the option `pipeline_class` of `njit`."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Return the passes."""
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [one for one in passes.passes if one[0].__name__ not in UNUSED_PASSES]
+        passes.finalize()
+        return [passes]
 
 
 class UnoptimisedLibrary(JITCodeLibrary):  # type: ignore[misc]
@@ -83,13 +109,38 @@ def make_codegen() -> UnoptimisedCodegen:
 
 @contextmanager
 def unoptimised() -> Iterator[None]:
-    """Let numba compile what is compiled in this block by `UnoptimisedCodegen`."""
-    context = cpu_target.target_context
+    """Let numba compile what is compiled in this block by `UnoptimisedCodegen`, and remember the types of operators."""
+    context, functions = cpu_target.target_context, cast("Any", BaseFunction)
     before, context._internal_codegen = context._internal_codegen, make_codegen()
+    functions.get_call_type = remember_type
     try:
         yield
     finally:
         context._internal_codegen = before
+        functions.get_call_type = find_call_type
+
+
+find_call_type = BaseFunction.get_call_type
+call_types: dict[Hashable, tuple[Any, Any]] = {}
+"""By function and types of its arguments: the signature, and the key of its implementation."""
+
+
+def remember_type(function: Any, context: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Return the signature of a call, of operators and other built-in functions what was found for the same types.
+
+    To find it, numba tries all signatures of an operator, those of numpy among them: a third of its time.
+    """
+    if keywords or not isinstance(function.typing_key, BuiltinFunctionType):
+        return find_call_type(function, context, arguments, keywords)
+    key = function.typing_key, arguments
+    found = call_types.get(key)
+    if found is None:
+        signature = find_call_type(function, context, arguments, keywords)
+        call_types[key] = signature, function.get_impl_key(signature)
+        return signature
+    signature, implementation = found
+    function._impl_keys[signature.args] = implementation
+    return signature
 
 
 def compile_unoptimised(function: Any, signature: Any, options: dict[str, Any]) -> tuple[str, Any]:

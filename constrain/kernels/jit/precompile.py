@@ -40,8 +40,6 @@ def build_module(report: Report, parts: int | None = None) -> bytes:
     """
     check_versions()
     parts = parts or count_cores()
-    functions = load_kernels()
-    report(0, len(functions))
     with tempfile.TemporaryDirectory() as name:
         reading, writing = os.pipe()
         processes = [
@@ -53,6 +51,8 @@ def build_module(report: Report, parts: int | None = None) -> bytes:
             for part in range(parts)
         ]
         os.close(writing)
+        functions = load_kernels()  # while the processes load them, too
+        report(0, len(functions))
         with os.fdopen(reading) as lines:
             for done, _ in enumerate(lines, 1):
                 report(done, len(functions))

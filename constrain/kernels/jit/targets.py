@@ -28,7 +28,10 @@ from .entry_code import ALLOWED, RAISED
 from .object_loader import load_objects
 from .object_symbols import list_undefined
 
-__all__ = ["TARGETS", "Target", "emit_head", "emit_level", "find_target", "link_for_host", "link_for_release"]
+__all__ = [
+    "TARGETS", "Target", "emit_head", "emit_level", "find_target", "link_for_host", "link_for_release",
+    "simplify_module",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -185,13 +188,30 @@ def emit_level(target: Target, level: int, module: bytes) -> bytes:
         if not one.is_declaration and one.name != TABLE:
             one.linkage = "internal"
     whole.get_global_variable(TABLE).name = f"{TABLE}{level}"
-    options = binding.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization, options.slp_vectorization, options.loop_unrolling = True, False, True
-    builder = binding.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(whole, builder)
+    run_passes(whole, machine, 3, unrolls=True)
     code = bytes(machine.emit_object(whole))
     check_undefined(code)
     return code
+
+
+def simplify_module(module: Any) -> None:
+    """Let LLVM simplify a module of one kernel, for no target in particular.
+
+    numba writes twenty lines of LLVM's language for a line of Python. With less to read, the passes over all kernels,
+    which one core runs, take half the time. Loops are left as they are for those passes, which know the processor.
+    """
+    triple = binding.get_default_triple()
+    machine = make_machine(Target(name_platform(), triple, ("",)), "")
+    module.triple, module.data_layout = triple, str(machine.target_data)
+    run_passes(module, machine, 1, unrolls=False)
+
+
+def run_passes(module: Any, machine: Any, level: int, unrolls: bool) -> None:
+    """Run LLVM's passes of a level over a module. unrolls: whether loops are unrolled and vectorised."""
+    options = binding.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization, options.slp_vectorization, options.loop_unrolling = unrolls, False, unrolls
+    builder = binding.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
 
 
 def check_undefined(code: bytes) -> None:
