@@ -13,18 +13,17 @@ from .interned_names import request
 from .jit.compilation import inlined, kernel
 from .lexemes import find_next_reader, find_root_reader
 from .parsing import commit_lexeme, find_accepted_terminals, intern_list, truncate_pairs
-from .sets import step_set
 from .token_steps import try_token
-from .trie_tokens import NO_LIMIT, clear_subtree
-from .trie_walks import select_configs, take_subtree, walk_trie
+from .trie_tokens import NO_LIMIT
+from .trie_walks import select_configs, walk_trie
 
 from .context_layout import (  # isort: skip
     CODE, CONFIGS, HEAD, LEX_CLASSES, LEX_EXITS, LEX_READERS, LEX_WORDS, LISTING, LISTS, MAY_SHIFT, NEED_SCANNER,
-    N_LISTS, N_MAY_SHIFT, N_PAIRS, N_UNIONS, PAIRS, SCANNERS, SETS, SPARE, TABLE, TRIE, TRIE_EDGES, T_WORDS,
+    N_LISTS, N_MAY_SHIFT, N_PAIRS, N_UNIONS, PAIRS, SCANNERS, SETS, SPARE, TABLE, T_WORDS,
 )  # fmt: skip
 from .program_layout import (  # isort: skip
-    BY_LETTERS, END, P_ACCEPT, P_DEAD_ENDS, P_DELTA, P_IGNORED, P_INDEX, P_KINDS_OF_CLASS, P_NEWLINE, P_ROWS, P_SCAN,
-    P_SHIFTS, P_ACCEPT_TABLE, P_WORDS,
+    BY_LETTERS, END, P_DEAD_ENDS, P_IGNORED, P_INDEX, P_KINDS_OF_CLASS, P_NEWLINE, P_ROWS, P_SCAN,
+    P_SHIFTS, P_WORDS,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
     CONFIG_NODE, CONFIG_PC, CONFIG_STATE, CONFIG_W, LEXEME_BRACKETS, LEXEME_COLUMN, LEXEME_COLUMNS, LEXEME_STACK,
@@ -33,7 +32,7 @@ from .record_layout import (  # isort: skip
 from .table_layout import (  # isort: skip
     CLASS_COUNT, CLASS_FIRST, CLASS_KIND, CLASS_W, EXIT_COLUMN, EXIT_COUNT, EXIT_FIRST, EXIT_TERMINAL, EXIT_W,
     READER_BOUNDS, READER_CLASSES, READER_DOUBTS, READER_EXITS, READER_N_CLASSES, READER_N_DOUBTS, READER_N_EXITS,
-    READER_SCANNER, READER_W, TRIE_FIRST_EDGE, TRIE_W,
+    READER_SCANNER, READER_W,
 )  # fmt: skip
 
 
@@ -162,7 +161,7 @@ def drop_first_lexeme(c: Any, q: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
-    """OR in the tokens by which the only unfinished lexeme of list q may continue or end. Return 0 or -1."""
+    """OR in the tokens by which the first unfinished lexeme of list q may continue or end. Return 0 or -1."""
     head, code, lists, pairs = view(c, HEAD), view(c, CODE), view(c, LISTS), view(c, PAIRS)
     readers, lex_words, spare, mask = view(c, LEX_READERS), view(c, LEX_WORDS), view(c, SPARE), at(out)
     block = lists[q + LIST_BLOCK] + 0
@@ -204,29 +203,75 @@ def add_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
     return 0
 
 
+@kernel("int64(int64, int64, int64)")
+def clear_scanned(c: Any, reader: Any, out: Any) -> Any:
+    """Clear the tokens within which the unfinished lexeme of a root reader does not fail. Return 0."""
+    readers, classes, exits = view(c, LEX_READERS), view(c, LEX_CLASSES), view(c, LEX_EXITS)
+    lex_words, mask, words = view(c, LEX_WORDS), at(out), view(c, TABLE)[T_WORDS] + 0
+    r = READER_W * reader
+    for k in range(readers[r + READER_CLASSES], readers[r + READER_CLASSES] + readers[r + READER_N_CLASSES]):
+        first, n = classes[CLASS_W * k + CLASS_FIRST] + 0, classes[CLASS_W * k + CLASS_COUNT] + 0
+        for w in range(words if n < 0 else 0):
+            mask[w] &= ~lex_words[first + w]
+        for i in range(first, first + n):
+            mask[lex_words[i] >> 5] &= ~(1 << (lex_words[i] & 31))
+    for e in range(readers[r + READER_EXITS], readers[r + READER_EXITS] + readers[r + READER_N_EXITS]):
+        first = exits[EXIT_W * e + EXIT_FIRST] + 0
+        for i in range(first, first + exits[EXIT_W * e + EXIT_COUNT]):
+            token = lex_words[i] >> 8
+            mask[token >> 5] &= ~(1 << (token & 31))
+    for i in range(readers[r + READER_DOUBTS], readers[r + READER_DOUBTS] + readers[r + READER_N_DOUBTS]):
+        mask[lex_words[i] >> 5] &= ~(1 << (lex_words[i] & 31))
+    bounds = readers[r + READER_BOUNDS] + 0
+    for k in range(lex_words[bounds] if bounds >= 0 else 0):
+        first = bounds + 2 + k * (1 + words)
+        for w in range(words):
+            mask[w] &= ~lex_words[first + w]
+    return 0
+
+
+@kernel("int64(int64, int64, int64)")
+def has_classes(c: Any, reader: Any, out: Any) -> Any:
+    """Return whether all tokens that end inside the lexeme of a reader are in the mask: 1 or 0."""
+    readers, classes = view(c, LEX_READERS), view(c, LEX_CLASSES)
+    lex_words, mask, words = view(c, LEX_WORDS), at(out), view(c, TABLE)[T_WORDS] + 0
+    r = READER_W * reader
+    for k in range(readers[r + READER_CLASSES], readers[r + READER_CLASSES] + readers[r + READER_N_CLASSES]):
+        first, n = classes[CLASS_W * k + CLASS_FIRST] + 0, classes[CLASS_W * k + CLASS_COUNT] + 0
+        for w in range(words if n < 0 else 0):
+            if lex_words[first + w] & ~mask[w]:
+                return 0
+        for i in range(first, first + n):
+            if mask[lex_words[i] >> 5] >> (lex_words[i] & 31) & 1 == 0:
+                return 0
+    return 1
+
+
 @kernel("int64(int64, int64, int64, int64)")
 def add_two_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
-    """OR in the tokens of a list of two unfinished lexemes, the only configuration of set s. Return 0 or -1.
+    """OR in the tokens of a list of two unfinished lexemes, the only configuration of set s.
 
-    Before a byte that the longer lexeme refuses, only the other one counts (`add_lexemes`). Tokens that begin with a
-    byte that continues or ends the longer one are walked.
+    Return 1, 0 if some of its tokens may be missing, or -1.
+
+    Within most tokens the longer lexeme does not fail, and they are allowed as if it were the only one. Within the
+    others it fails, and they are allowed as if the second one were. What is left are tokens that end inside the longer
+    one where the parser does not accept what it can become: the second may still be accepted if the longer one fails.
     """
-    lists, code, trie, edges = view(c, LISTS), view(c, CODE), view(c, TRIE), view(c, TRIE_EDGES)
+    lists, code = view(c, LISTS), view(c, CODE)
     block, state = lists[q + LIST_BLOCK] + 0, lists[q + LIST_FIRST + LEXEME_STATE] + 0
-    row = code[code[block + P_ACCEPT] + state] >> 1
-    other_list = drop_first_lexeme(c, q)
-    if other_list < 0 or (other_list > 0 and add_lexemes(c, s, other_list, out) < 0):
+    scanner = view(c, SCANNERS)[code[block + P_INDEX]] + 0
+    if scanner < 0:
+        return request(c, NEED_SCANNER, block)
+    reader = find_root_reader(c, block, scanner, state)
+    if reader < 0:
         return -1
-    for e in range(trie[TRIE_FIRST_EDGE], trie[TRIE_W + TRIE_FIRST_EDGE]):
-        b, child = edges[e] & 255, edges[e] >> 8
-        takes = code[code[block + P_DELTA] + 256 * state + b] >= 0
-        if takes or code[code[block + P_ACCEPT_TABLE] + 257 * row + b] >= 0:
-            after = step_set(c, s, b)
-            if after < 0 or clear_subtree(c, child, out, 0, NO_LIMIT) < 0:
-                return -1
-            if after > 0 and take_subtree(c, child, after, s, out, 0, NO_LIMIT) < 0:
-                return -1
-    return 0
+    second = drop_first_lexeme(c, q)
+    if second < 0 or (second > 0 and add_lexemes(c, s, second, out) < 0):
+        return -1
+    clear_scanned(c, reader, out)
+    if add_lexemes(c, s, q, out) < 0:
+        return -1
+    return has_classes(c, reader, out)
 
 
 @kernel("int64(int64, int64, int64, int64)")
@@ -241,6 +286,8 @@ def add_parsed(c: Any, s: Any, k: Any, out: Any) -> Any:
         if view(c, LISTS)[q] == 1:
             return add_lexemes(c, s, q, out)
         if view(c, LISTS)[q] == 2 and view(c, SETS)[s * SET_W + SET_COUNT] == 1:
-            return add_two_lexemes(c, s, q, out)
+            found = add_two_lexemes(c, s, q, out)
+            if found != 0:
+                return min(found, 0)
     alone = select_configs(c, s, k)
     return -1 if alone < 0 else walk_trie(c, 0, alone, 1, s, out, 0, NO_LIMIT)

@@ -6,12 +6,16 @@ A token may be many lexemes, too long to be read at once, or end in a lexeme tha
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from constrain import Vocabulary, compile, lark
+from constrain import Matcher, TokenRefused, Vocabulary, compile, lark
 from constrain.kernels import layout as at
+from constrain.kernels.lexeme_masks import add_two_lexemes
 from tests.token_mask_oracle import compare_token_masks
 
 SUMS = r"""
@@ -71,6 +75,21 @@ N: /n/
 U: "u"
 W: "w"
 """
+COMMENTS = BLOCKS.replace(r"[\t ]*)+/", r"[\t ]*(#[^\n]*)?)+/").replace("%ignore / +/", r"%ignore /[ \t]+|#[^\n]*/")
+QUOTES = r"""
+start: item+
+item: STRING | LONG | NAME | "(" NAME ")"
+STRING: /'[^'\n]*'/
+LONG: /'''(.|\n)*?'''/
+NAME: /[a-z]+(=[a-z]+;)?/
+%ignore / +/
+"""
+SHORTER = r"""
+start: (X Z | "!" Y)+
+X: "xy"
+Y: /xyz*w/
+Z: /z+v/
+"""
 FIRST_LINES = BLOCKS.replace("NAME: /[a-z]+/\n", "") + "NAME: /[a-z]+/\n"
 PYTHON_LIKE = "if a:\n  b = (c,\n d)\n  if e:\n\tf = g\n  h = i\nj = ()\n"
 CASES: dict[str, tuple[str, list[str]]] = {
@@ -79,6 +98,9 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "backtracking": (BACK, ["aaabaaa!", "bbcddddbcdda!", "abab!"]),
     "blocks": (BLOCKS, [PYTHON_LIKE, "if a:\n \n\n    b = c\n    if d:\n\n     e = f\ng = h\n", "a=((\n\n),b)\n"]),
     "looks": (LOOKS, ["abcdabaabe", "nunw[n]nuanw", "abcabcd"]),
+    "comments": (COMMENTS, ["if a: # b\n  #c d\n  e = f #\n\n #\n  # g\nh=(i #j\n)\n", "a=(#\n\n#,\n),b)\n#"]),
+    "quotes": (QUOTES, ["'''a'' b\n''''c d''' e=f;g=h(i)", "a=b''''"]),
+    "shorter": (SHORTER, ["xyzzvxyzv!xyzwxyzv"]),
     "first lines": (FIRST_LINES, ["a=((\n\n),b)\n"]),
     "braces": (BRACES, ["{a:{b:c,d:[[],{}]}}", "[[[{}],[]],{x : y}]"]),
 }
@@ -130,6 +152,44 @@ def test_tokens_are_read_as_their_bytes(name: str, how: str) -> None:
         matcher.mask()
         matcher.advance(byte if vocabulary.tokens[byte] == bytes([byte]) else vocabulary.tokens.index(bytes([byte])))
     assert table[[at.N_LEX_READERS, at.N_LEX_WORDS]].tolist() == counts
+
+
+def test_two_lexemes_are_read_one_after_the_other() -> None:
+    """The tokens that two unfinished lexemes allow are found by readers, unless the parser decides against the longer
+    one: both happen, and nothing is allowed that a walk byte by byte refuses.
+    """
+    results = set[int]()
+    for name, (grammar, texts) in CASES.items():
+        vocabulary = vocabulary_of(name)
+        for given in HOW["contextual"], HOW["basic"]:
+            constraint = compile(vocabulary, lark(grammar, **given))
+            matcher = constraint.matcher()
+            with suppress(TokenRefused):  # some texts are not of the other lexer's language
+                for byte in texts[0].encode():
+                    matcher.advance_bytes(bytes([byte]))
+                    results |= check_two_lexemes(matcher, vocabulary)
+    assert results == {0, 1}
+
+
+def check_two_lexemes(matcher: Matcher, vocabulary: Vocabulary) -> set[int]:
+    """Return what `add_two_lexemes` returns at a position, nothing where there are not two unfinished lexemes."""
+    allowed = unpack_bits(matcher.mask())
+    cache, s = matcher._valid_state_cache(), matcher._set
+    first, count = cache.arrays[at.SETS][s * at.SET_W : s * at.SET_W + 2].tolist()
+    pc, q = cache.arrays[at.CONFIGS][at.CONFIG_W * first : at.CONFIG_W * first + 2].tolist()
+    if count > 1 or cache.arrays[at.CODE][pc] != at.PARSE or cache.arrays[at.LISTS][q] != 2:
+        return set()
+    words = np.zeros(cache.table.words, np.int32)
+    found = cache.run(add_two_lexemes, s, q, words.ctypes.data)
+    added, end = unpack_bits(words), vocabulary.size - 1
+    assert not (added & ~allowed).any()
+    assert found == 0 or (added == allowed)[:end].all()
+    return {found}
+
+
+def unpack_bits(words: NDArray[np.int32]) -> NDArray[np.uint8]:
+    """Return the bits of a mask, one per element."""
+    return np.unpackbits(words.view(np.uint8), bitorder="little")
 
 
 ONE = 'start: "(" start ")" | A start | A\nA: "%s"\n'
