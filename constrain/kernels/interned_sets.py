@@ -27,6 +27,7 @@ from .record_layout import (  # isort: skip
     CURSOR_BLOCK, CURSOR_W, DEAD, DIFFER_KNOWN, GUARD_ANSWER, GUARD_W, HAS_CANDIDATES, HAS_KEYS, IN_MEMBER,
     IS_ACCEPTING, IS_CUT, IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE, LEXEME_STATE, LEXEME_W,
     LIST_BLOCK, LIST_FIRST, MEMBER_CANDIDATES, MEMBER_GUARD, MEMBER_TEXT, NARROW, NODE_BLOCK, NODE_W, NO_CANDIDATES,
+    NO_STEP,
     OPEN_NAME, SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS, SET_KEYLESS, SET_MASK, SET_NEXT, SET_SLOT,
     SET_W,
 )  # fmt: skip
@@ -51,15 +52,29 @@ def allow_lexemes(c: Any, s: Any, q: Any) -> Any:
     return 0
 
 
+@kernel("int64(int64, int64)")
+def add_wide_row(c: Any, usual: Any) -> Any:
+    """Add a row to WIDE in which every step is `usual`. Return its number, or -1."""
+    head = view(c, HEAD)
+    row = head[N_WIDE] + 0
+    if 256 * (row + 1) > size(c, WIDE):
+        return request(c, FULL, WIDE)
+    wide = view(c, WIDE)
+    for b in range(256):
+        wide[256 * row + b] = usual
+    head[N_WIDE] = row + 1
+    return row
+
+
 @kernel("int64(int64, int64, int64)")
 def describe_allowed(c: Any, s: Any, first: Any) -> Any:
     """Write the bytes that set record s allows, given its configurations (CONFIGS from `first` on). Return 0 or -1."""
-    head, sets, configs, code = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, CODE)
+    sets, configs, code = view(c, SETS), view(c, CONFIGS), view(c, CODE)
     leaves, cursors, byte_exact = view(c, LEAVES), view(c, CURSORS), view(c, BUFFER)
     r = s * SET_W
     for w in range(8):
         sets[r + SET_NEXT + w] = 0
-    leaf_by_leaf = False
+    leaf_by_leaf, is_parsed = False, False
     for k in range(first, first + sets[r + SET_COUNT]):
         config = CONFIG_W * k
         pc, q = configs[config + CONFIG_PC], configs[config + CONFIG_STATE]
@@ -73,6 +88,7 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
             for w in range(8):
                 sets[r + SET_NEXT + w] |= leaves[q * LEAF_W + LEAF_BYTES + w]
         elif op == PARSE:
+            is_parsed = True
             allow_lexemes(c, s, q)
         elif code[cursors[CURSOR_W * q + CURSOR_BLOCK] + STR_ESCAPES] == 0:
             allow_cursor(c, s, q, keys_state(c, pc, reg))
@@ -96,23 +112,22 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
         sets[r + SET_KEYLESS] = -1
         return 0
     if n > NARROW:
-        row = head[N_WIDE]
-        if 256 * (row + 1) > size(c, WIDE):
-            return request(c, FULL, WIDE)
-        wide = view(c, WIDE)
-        usual = UNKNOWN_TO_LEAVES if leaf_by_leaf else UNKNOWN
-        for b in range(256):
-            wide[256 * row + b] = usual
-        if leaf_by_leaf:  # few bytes, so that the loop above is of vector instructions
+        sets[r + SET_ALLOWED] = NARROW + 1
+        sets[r + SET_BYTES] = NO_STEP
+        sets[r + SET_KEYLESS] = -1
+        if is_parsed and not leaf_by_leaf:  # in a text that is being parsed nearly every set is stepped only once
+            return 0
+        row = add_wide_row(c, UNKNOWN_TO_LEAVES if leaf_by_leaf else UNKNOWN)
+        if row < 0:
+            return -1
+        sets[r + SET_BYTES] = row
+        if leaf_by_leaf:
+            wide = view(c, WIDE)
             for w in range(8):
                 bits = byte_exact[w] & 0xFFFFFFFF
                 while bits:
                     wide[256 * row + 32 * w + lowest_bit(bits)] = UNKNOWN
                     bits &= bits - 1
-        head[N_WIDE] = row + 1
-        sets[r + SET_ALLOWED] = NARROW + 1
-        sets[r + SET_BYTES] = row
-        sets[r + SET_KEYLESS] = -1
         return 0
     packed, k = 0, 0
     for w in range(8):

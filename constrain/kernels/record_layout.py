@@ -90,12 +90,15 @@ SET_FIRST: Final = 0     # first config
 SET_COUNT: Final = 1     # configs
 SET_FLAGS: Final = 2
 SET_ALLOWED: Final = 3   # number of allowed bytes (an upper bound: a step decides); NARROW + 1: more than NARROW
-SET_BYTES: Final = 4     # the allowed bytes, 4 per word; if more than NARROW: the row in WIDE, -1: none
+SET_BYTES: Final = 4     # the allowed bytes, 4 per word; if more than NARROW: the row in WIDE, -1: no memo, or below
+                         # that -2 - (step << 8 | byte): the only step that was taken (see NO_STEP)
 SET_KEYLESS: Final = 5   # if more than NARROW bytes: the variant for walks (`make_keyless`, `drop_keys`), -1: not made
 SET_NEXT: Final = 6      # memoised steps per allowed byte, -1: unknown; if more than NARROW: 256 bits of allowed bytes
 SET_MASK: Final = 14     # offset in MASKS or -1
 SET_SLOT: Final = 15     # hash slot
 NARROW: Final = 8
+NO_STEP: Final = -2      # SET_BYTES: no step was taken yet
+MOST_STEP: Final = 1 << 22 # number of the first set that is not stored in SET_BYTES
 IS_ACCEPTING: Final = 1
 IS_NAMING: Final = 4     # an undeclared key is being spelled, and its bytes are known
 IS_UNSURE: Final = 2     # some byte may be refused later: tokens through here are stepped exactly

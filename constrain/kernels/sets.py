@@ -19,7 +19,7 @@ from typing import Any
 from .closure import begin_closure, compute_closure, emit_config, push_item
 from .context_views import load_acquire, view
 from .interned_names import extend_chain, request
-from .interned_sets import UNKNOWN, UNKNOWN_TO_LEAVES, intern_set
+from .interned_sets import UNKNOWN, UNKNOWN_TO_LEAVES, add_wide_row, intern_set
 from .jit.compilation import entry, inlined, kernel
 from .object_states import add_member, add_named_member, is_name_free, may_repeat
 from .parsing import step_parse
@@ -35,7 +35,8 @@ from .context_layout import (  # isort: skip
 from .record_layout import (  # isort: skip
     CANNOT_DIFFER, CAN_DIFFER, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_STATE, CONFIG_REGISTER, CONFIG_W,
     CURSOR_BLOCK, CURSOR_W, DEAD, HAS_CANDIDATES, HAS_KEYS, IS_ACCEPTING, IS_MEMBER, IS_NAMED, IS_NAMING,
-    IS_OPEN, IS_UNSURE, MEMBER_CANDIDATES, MEMBER_GUARD, MEMBER_TEXT, NAME_VALUE, NAME_W, NARROW, OPEN_NAME,
+    IS_OPEN, IS_UNSURE, MEMBER_CANDIDATES, MEMBER_GUARD, MEMBER_TEXT, MOST_STEP, NAME_VALUE, NAME_W, NARROW, NO_STEP,
+    OPEN_NAME,
     SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS, SET_KEYLESS, SET_NEXT, SET_W, UNKNOWN_NAMES,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
@@ -112,14 +113,14 @@ def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) ->
     return push_item(c, pc, after, node, reg, ext)
 
 
-NOT_MEMOISED = -(1 << 40)
+NOT_MEMOISED, SINGLE_STEP = -(1 << 40), -(1 << 41)
 
 
 @kernel("int64(int64, int64, int64)")
 def find_memo(c: Any, s: Any, b: Any) -> Any:
     """Return where the step of set s by byte b is memoised: an offset in SETS, or -2 - offset in WIDE.
 
-    -1: the byte is refused. NOT_MEMOISED: the set has no memo.
+    -1: the byte is refused. NOT_MEMOISED: the set has no memo. SINGLE_STEP: at most one step was taken.
     """
     sets = view(c, SETS)
     r = s * SET_W
@@ -128,6 +129,8 @@ def find_memo(c: Any, s: Any, b: Any) -> Any:
         if sets[r + SET_NEXT + (b >> 5)] >> (b & 31) & 1 == 0:
             return -1
         row = sets[r + SET_BYTES] + 0
+        if row <= NO_STEP:
+            return SINGLE_STEP
         return -(256 * row + b) - 2 if row >= 0 else NOT_MEMOISED
     for k in range(n):
         if sets[r + SET_BYTES + (k >> 2)] >> (8 * (k & 3)) & 255 == b:
@@ -325,6 +328,30 @@ def store_step(c: Any, s: Any, b: Any, after: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
+def step_once(c: Any, s: Any, b: Any) -> Any:
+    """Step set s, of which at most one step is memoised: as `step_set`. The second step gives the set a row in WIDE."""
+    sets, r = view(c, SETS), s * SET_W
+    taken = NO_STEP - sets[r + SET_BYTES]
+    if taken != 0 and taken & 255 == b:
+        return taken >> 8
+    after = compute_live_step(c, s, b)
+    if after < 0:
+        return -1
+    if taken == 0 and after < MOST_STEP:
+        sets[r + SET_BYTES] = NO_STEP - (after << 8 | b)
+        return after
+    row = add_wide_row(c, UNKNOWN)
+    if row < 0:
+        return -1
+    wide = view(c, WIDE)
+    if taken != 0:
+        wide[256 * row + (taken & 255)] = taken >> 8
+    wide[256 * row + b] = after
+    sets[r + SET_BYTES] = row
+    return after
+
+
+@kernel("int64(int64, int64, int64)")
 def step_set(c: Any, s: Any, b: Any) -> Any:
     """Return the set after set s and byte b: its id, DEAD if b is refused, or -1 (see HEAD[STATUS])."""
     memo = find_memo(c, s, b)
@@ -332,6 +359,8 @@ def step_set(c: Any, s: Any, b: Any) -> Any:
         return DEAD
     if memo == NOT_MEMOISED:
         return compute_live_step(c, s, b)
+    if memo == SINGLE_STEP:
+        return step_once(c, s, b)
     memoised = view(c, SETS)[memo] if memo >= 0 else view(c, WIDE)[-memo - 2]
     if memoised >= 0:
         return memoised

@@ -212,7 +212,7 @@ def test_a_set_names_the_bytes_of_its_configurations(name: str) -> None:
         assert [sets.cache.run(may_allow, s, b) == 1 for b in range(256)] == [b in found for b in range(256)]
         if len(found) > at.NARROW:
             flags = sets.field(s, at.SET_FLAGS)
-            assert (sets.field(s, at.SET_BYTES) < 0) == bool(flags & (at.IS_NAMING | at.IS_MEMBER))
+            assert (sets.field(s, at.SET_BYTES) == -1) == bool(flags & (at.IS_NAMING | at.IS_MEMBER))
     assert len({sets.key(s) for s in range(1, sets.count)}) == sets.count - 1
 
 
@@ -279,6 +279,24 @@ def test_a_step_is_stored_for_all_bytes_with_equal_leaf_transitions(name: str) -
             assert written == ({b} if b in apart or is_open else equivalent)
             others = {x: int(wide[256 * row + x]) for x in range(256) if x not in written}
             assert others == {x: -1 if x in apart else -2 for x in others}
+
+
+def test_a_parsed_text_has_a_row_of_steps_from_the_second_step_on() -> None:
+    """Most of its sets are stepped once: their only step is in the record of the set."""
+    cache = filled("lexemes")
+    sets = Sets(cache)
+    fresh = [s for s in range(1, sets.count) if sets.field(s, at.SET_ALLOWED) > at.NARROW]
+    fresh = [s for s in fresh if sets.field(s, at.SET_BYTES) <= at.NO_STEP]
+    assert fresh
+    for s in fresh[:3]:
+        taken = at.NO_STEP - sets.field(s, at.SET_BYTES)
+        steps = {b: cache.run(step_set, s, b) for b in sorted(sets.allowed(s))}
+        assert taken == 0 or steps[taken & 255] == taken >> 8
+        row = sets.field(s, at.SET_BYTES)
+        assert row >= 0
+        assert [int(cache.arrays[at.WIDE][256 * row + b]) for b in steps] == list(steps.values())
+        assert {b: cache.run(step_set, s, b) for b in steps} == steps
+        assert all(cache.run(compute_step, s, b) == after for b, after in steps.items())
 
 
 @pytest.mark.parametrize("name", CASES)
