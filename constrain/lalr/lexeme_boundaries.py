@@ -140,11 +140,12 @@ class LexemeBoundaries:
         out = np.full(self.width, -1, np.int32)
         open_ = np.flatnonzero(cached != -1)
         if len(open_):
-            columns, inverse = np.unique(moves[:, open_], axis=1, return_inverse=True)
-            numbers = [
-                self.intern_obligations(tuple(sorted({s for s in column if s >= 0}))) for column in columns.T.tolist()
-            ]
-            out[open_] = np.array(numbers, np.int32)[inverse.ravel()]
+            columns = [*map(tuple, moves.T[open_].tolist())]  # np.unique takes ten times as long
+            numbers = {
+                column: self.intern_obligations(tuple(sorted({s for s in column if s >= 0})))
+                for column in sorted({*columns})
+            }
+            out[open_] = [numbers[column] for column in columns]
         spend_work(80 + moves.size, WORK)
         if new_obligation < 0:
             self.advance[number] = out
@@ -177,10 +178,13 @@ class LexemeBoundaries:
         if start < 0:
             return []
         after = np.frombuffer(self.contexts[context][0], np.int32)
-        open_ = (after >= 0) & (self.delta[start] >= 0)
-        pairs = np.unique(np.stack([after[open_], self.delta[start][open_]]), axis=1)
         spend_work(80 + self.width // 2, WORK)
-        return [self.item(o, q) for o, q in pairs.T.tolist()]
+        return self.list_items(after, self.delta[start])
+
+    def list_items(self, obligations: NDArray[np.int32], states: NDArray[np.int32]) -> list[int]:
+        """Return the items after each class of bytes, each once, in the order of their obligations and states."""
+        pairs = {(o, q) for o, q in zip(obligations.tolist(), states.tolist()) if o >= 0 and q >= 0}
+        return [self.item(o, q) for o, q in sorted(pairs)]
 
     def expand(self, item: int) -> None:
         """Compute the successor items of an item and the letters of lexemes that end there."""
@@ -190,14 +194,10 @@ class LexemeBoundaries:
             self.ends_by_item.append(0)
             spend_work(20 + self.width // 8, WORK)
             return
-        obligations_after = self.advance_obligations(obligations)
-        moves = self.delta[state]
-        open_ = (obligations_after >= 0) & (moves >= 0)
-        pairs = np.unique(np.stack([obligations_after[open_], moves[open_]]), axis=1)
-        self.edges.append([self.item(o, q) for o, q in pairs.T.tolist()])
+        self.edges.append(self.list_items(self.advance_obligations(obligations), self.delta[state]))
         bits = 0
         accepted, end = self.accepted[state], int(self.at_end[state])
-        terminals = {*np.unique(accepted[self.advance[obligations] != -1]).tolist(), end} - {-1}
+        terminals = {*accepted[self.advance[obligations] != -1].tolist(), end} - {-1}
         if terminals:
             row = self.advance_obligations(obligations, state)
             for t in sorted(terminals):
@@ -302,12 +302,13 @@ class LexemeBoundaries:
             spend_work(5 + len(required[state]), WORK)
             if not all(readable & one for one in required[state]):
                 return False
-            for k, (t, after) in enumerate(self.letters):
-                if next_letters >> k & 1:
-                    if t in self.ignored:
-                        worklist.append((state, after))
-                    elif self.table.action[state, t]:
-                        worklist += [(target, after) for target in self.targets[t]]
+            while next_letters:
+                t, after = self.letters[next_letters.bit_length() - 1]
+                next_letters &= ~(1 << next_letters.bit_length() - 1)
+                if t in self.ignored:
+                    worklist.append((state, after))
+                elif self.table.action[state, t]:
+                    worklist += [(target, after) for target in self.targets[t]]
         return True
 
     # ---- letters ------------------------------------------------------------------------------------------------
