@@ -231,8 +231,8 @@ def clear_scanned(c: Any, reader: Any, out: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def has_classes(c: Any, reader: Any, out: Any) -> Any:
-    """Return whether all tokens that end inside the lexeme of a reader are in the mask: 1 or 0."""
+def allows_classes(c: Any, reader: Any, out: Any) -> Any:
+    """Return whether a mask allows all tokens that end inside the lexeme of a root reader: 1 or 0."""
     readers, classes = view(c, LEX_READERS), view(c, LEX_CLASSES)
     lex_words, mask, words = view(c, LEX_WORDS), at(out), view(c, TABLE)[T_WORDS] + 0
     r = READER_W * reader
@@ -271,7 +271,7 @@ def add_two_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
     clear_scanned(c, reader, out)
     if add_lexemes(c, s, q, out) < 0:
         return -1
-    return has_classes(c, reader, out)
+    return allows_classes(c, reader, out)
 
 
 @kernel("int64(int64, int64, int64, int64)")
