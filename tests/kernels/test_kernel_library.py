@@ -79,6 +79,11 @@ def write_length(value: Any, text: Any, out: Any) -> Any:
     return len(out)
 
 
+@entry("int64(int32[::1], uint8[::1], int64)")
+def add_doubles(few: Any, text: Any, n: Any) -> Any:
+    return double(few[0]) + double(text[0]) + double(n) + double(3)
+
+
 @entry(types.int64(READ_ONLY))
 def read_last(text: Any) -> Any:
     return text[len(text) - 1]
@@ -108,7 +113,7 @@ def copy_words(target: Any, source: Any, count: Any) -> Any:
     return copy_memory(target, source, count)
 
 
-FINE = [add, factorial, compute, later, look, scale, write_length, read_last]
+FINE = [add, factorial, compute, later, look, scale, write_length, add_doubles, read_last]
 
 
 def build_objects(functions: Sequence[Any]) -> list[bytes]:
@@ -223,6 +228,12 @@ def test_python_calls_what_entry_points_names() -> None:
             told = [*parameters.split(", "), result]
             assert all(a in (b, "Any") for a, b in zip(told, kinds, strict=True)), name
         assert one.releases_gil == (f"\n{name}:" not in first_group), name
+
+
+def test_an_inlined_function_is_compiled_once_for_all_integers(functions: dict[str, Callable[..., Any]]) -> None:
+    few, text = np.array([-(2**31)], np.int32), np.array([255], np.uint8)
+    assert functions["add_doubles"](few, text, 2**40) == -(2**32) + 510 + 2**41 + 6
+    assert list(double.overloads) == [(types.int64,)]
 
 
 # ---- checks of a build

@@ -21,7 +21,7 @@ from numba.extending import models, register_model
 
 from ...base.cached_property import cached_property
 from ..native.native_library import find_function
-from .numba_internals import PlainCompiler
+from .numba_internals import PlainCompiler, unify_integers
 
 __all__ = ["ALONE", "OPTIONS", "Declared", "Entry", "Kernel", "declared", "entry", "inlined", "kernel"]
 
@@ -114,5 +114,7 @@ def entry(signature: Any, releases_gil: bool = True, **options: Any) -> Callable
 
 
 def inlined(signature: str) -> Callable[[Any], Any]:
-    """Declare a function that is linked into its callers. The signature is documentation: numba infers the types."""
-    return njit(**ALONE)  # type: ignore[no-any-return]
+    """Declare a function that is linked into its callers. The signature is documentation: numba infers the types, all
+    integers being int64.
+    """
+    return lambda function: unify_integers(njit(**ALONE)(function))

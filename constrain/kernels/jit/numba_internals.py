@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import llvmlite
 import numba
-from numba import njit
+from numba import njit, types
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.registry import cpu_target
@@ -26,7 +26,7 @@ from numba.core.types.functions import BaseFunction
 
 from ...base.errors import ConstrainError
 
-__all__ = ["VERSIONS", "PlainCompiler", "check_versions", "compile_unoptimised"]
+__all__ = ["VERSIONS", "PlainCompiler", "check_versions", "compile_unoptimised", "unify_integers"]
 
 VERSIONS = {"numba": ((0, 62), (0, 70)), "llvmlite": ((0, 45), (0, 52))}
 """The first version of each library with which this was tested, and the first with which it was not.
@@ -37,10 +37,11 @@ UNUSED_PASSES = {
     "WithLifting", "InlineClosureLikes", "RewriteSemanticConstants", "DeadBranchPrune", "RewriteDynamicRaises",
     "MakeFunctionToJitFunction", "LiteralPropagationSubPipelinePass", "LiteralUnroll", "FindLiterallyCalls",
     "InlineInlinables", "InlineOverloads", "NopythonRewrites", "NoPythonSupportedFeatureValidation", "AnnotateTypes",
-    "DumpParforDiagnostics",
+    "DumpParforDiagnostics", "IRLegalization",
 }  # fmt: skip
 """Classes of passes without which kernels are compiled: for closures, `with`, exceptions, loops over tuples of several
-types, optional arguments, expressions of arrays, and reports. A kernel that needs one of them is not compiled."""
+types, optional arguments, expressions of arrays, checks, and reports. A kernel that needs one of them is not
+compiled."""
 
 
 class PlainCompiler(CompilerBase):  # type: ignore[misc]
@@ -52,6 +53,25 @@ class PlainCompiler(CompilerBase):  # type: ignore[misc]
         passes.passes = [one for one in passes.passes if one[0].__name__ not in UNUSED_PASSES]
         passes.finalize()
         return [passes]
+
+
+def unify_integers(dispatcher: Any) -> Any:
+    """Let numba compile a function that others inline once for all types of integers, as int64, and return it.
+
+    Otherwise it is compiled for each combination of widths and of constants that it is called with.
+    """
+    find_template = dispatcher.get_call_template
+
+    def find_unified(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        return find_template(tuple(widen(one) for one in arguments), keywords)
+
+    dispatcher.get_call_template = find_unified
+    return dispatcher
+
+
+def widen(one: Any) -> Any:
+    """Return int64 for a type of integers or a constant of it, and any other type unchanged."""
+    return types.int64 if isinstance(one, types.Integer) else one
 
 
 class UnoptimisedLibrary(JITCodeLibrary):  # type: ignore[misc]
