@@ -17,6 +17,7 @@ from operator import attrgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
+from .. import forms
 from ..base.errors import check_type, describe_value, shorten_text
 from ..base.json_documents import MOST_DIGITS, LoadedDocument, References, plain_document
 from ..base.keyword_names import explain_keywords
@@ -24,7 +25,6 @@ from ..base.options import Limits, Style
 from ..base.work import WorkBudget, confine_budgets, work_budget
 from ..cache.source_keys import cache_key, copy_source
 from ..engine.constraint import Constraint
-from ..forms.form import Form, count_characters
 from ..forms.schema_sources import check_type_argument, read_source_file
 from ..forms.source_grammar import LIMITS_WANTED, STYLE_WANTED, read_source
 from ..forms.source_readers import (
@@ -34,13 +34,16 @@ from ..forms.source_readers import (
     schema_grammar,
     warn_of_schema,
 )
-from ..forms.sources import LarkText, grammar as grammar_form
+from ..grammar.grammar_source_type import GrammarSource
 from ..grammar.nodes import Grammar
 from ..kernels.entry_points import measure_text
 from ..program.program import Program
 from ..vocabulary.special_tokens import TokenSymbols
 from ..vocabulary.vocabulary import Vocabulary
 from .compile_caches import programs, recent
+
+if TYPE_CHECKING:
+    from ..forms import Form
 
 __all__ = ["check_options", "compile", "compile_grammar", "to_grammar"]
 
@@ -223,8 +226,8 @@ def _read_grammar_argument(
     form: Form | None, grammar: Any, import_paths: Iterable[str | PathLike[str]]
 ) -> Grammar | Form:
     """Return the form or the grammar that `compile` was given. Raise TypeError for both, and for anything else."""
-    check_type("form", form, (type_of_none, Form), FORM_WANTED)
-    kinds = (type_of_none, str, Grammar, Form, PathLike)
+    check_type("form", form, (type_of_none, forms.Form), FORM_WANTED)
+    kinds = (type_of_none, str, Grammar, forms.Form, PathLike)
     check_type("grammar", grammar, kinds, "give Lark or GBNF text, a Path, the name of a bundled grammar, or a Form")
     if form is not None:
         if grammar is not None:
@@ -233,7 +236,7 @@ def _read_grammar_argument(
     if isinstance(grammar, PathLike):
         grammar = read_source_file(grammar, "grammar")
     if isinstance(grammar, str):
-        grammar = grammar_form(grammar, import_paths=import_paths)
+        grammar = forms.grammar(grammar, import_paths=import_paths)
     return cast("Grammar | Form", grammar)
 
 
@@ -281,7 +284,7 @@ def _make_key(
 ) -> tuple[Hashable, Source, References]:
     """Return the cache key of a source (None if it has none), and immutable copies of the source and the registry."""
     ((name, value),) = source.items()
-    if not isinstance(value, str) and isinstance(value, Form):
+    if not isinstance(value, str) and isinstance(value, GrammarSource):
         return (value, style, limits), source, references
     if name == "schema":
         source = {name: value if isinstance(value, str) else plain_document(value, limits)}
@@ -301,7 +304,7 @@ def _source_length(key: Hashable) -> int:
     if isinstance(key, bytes):
         return len(key)
     form: Form = key[0]  # type: ignore[index]
-    return count_characters(form)
+    return forms.count_characters(form)
 
 
 def _make_program(
@@ -321,8 +324,8 @@ def _make_program(
     """
     make_grammar = partial(read_source, style=style, registry=references, limits=limits, **source)
     form, symbols = source.get("grammar"), TokenSymbols(vocabulary)
-    is_form = form is not None and isinstance(form, Form)
-    file_key = _make_form_key(cast(Form, form), vocabulary, style, limits) if is_form else key
+    is_form = form is not None and isinstance(form, GrammarSource)
+    file_key = _make_form_key(cast("Form", form), vocabulary, style, limits) if is_form else key
     path = programs.name(file_key) if programs.most and isinstance(file_key, bytes) else None
     restored = None if path is None else programs.fetch(path, make_grammar, symbols)
     if restored is not None:
@@ -350,7 +353,7 @@ def _make_program(
     is_large = budget.spent - before > limits.work // LARGE_SHARE
     if is_form:
         # Report tokens that the vocabulary lacks now, not during generation.
-        for node in cast(Form, form).token_nodes(limits):
+        for node in cast("Form", form).token_nodes(limits):
             symbols(node)
     if path is not None and not is_large:
         programs.store(path, program)
@@ -372,7 +375,7 @@ def _make_form_key(form: Form, vocabulary: Vocabulary, style: Style, limits: Lim
     while todo:
         part = todo.pop()
         if isinstance(part, dict):
-            if part.get("kind") == LarkText.__name__:
+            if part.get("kind") == forms.LarkText.__name__:
                 return None
             todo.extend(part.values())
         elif isinstance(part, list):

@@ -7,16 +7,23 @@ grammars, and `source_grammar` the dispatch of `constrain.compile` to the fronte
 forms are built from (merging, intersection, JSON quoting) are in `constrain.grammar`.
 """
 
-from .form import Form, literal
-from .form_json import read_form
-from .free_text_forms import mark, thinking, triggered
-from .lexical_constraints import all_of, contains, excludes
-from .sources import free_text, gbnf, grammar, json_schema, lark, regex
+from typing import TYPE_CHECKING
+
+from ..base.lazy_names import import_lazily
+
+if TYPE_CHECKING:
+    from .form import Form, count_characters, literal
+    from .form_json import read_form
+    from .free_text_forms import mark, thinking, triggered
+    from .lexical_constraints import all_of, contains, excludes
+    from .sources import LarkText, free_text, gbnf, grammar, json_schema, lark, regex
 
 __all__ = [
     "Form",
+    "LarkText",
     "all_of",
     "contains",
+    "count_characters",
     "excludes",
     "free_text",
     "read_form",
@@ -30,3 +37,14 @@ __all__ = [
     "thinking",
     "triggered",
 ]
+
+__getattr__ = import_lazily(
+    __name__,
+    {
+        "form": "Form count_characters literal",
+        "form_json": "read_form",
+        "free_text_forms": "mark thinking triggered",
+        "lexical_constraints": "all_of contains excludes",
+        "sources": "LarkText free_text gbnf grammar json_schema lark regex",
+    },
+)

@@ -26,7 +26,10 @@ from ..base.errors import (
     shorten_text,
 )
 from ..base.options import Limits
+from ..frontends.regex.charset import charset_of, list_ranges
+from ..frontends.regex.unicode_properties import class_escape, close_over_case
 from ..grammar.grammar_dfa import to_dfa
+from ..grammar.json_spelling import spell_as_json
 from ..grammar.nodes import Chars, Grammar
 from .form import Form
 
@@ -218,9 +221,6 @@ def _make_occurrence(
 
 def _find_case_variants(phrases: Iterable[str]) -> dict[str, Ranges]:
     """Return, for each character of the phrases, those that are equal to it if case is ignored."""
-    from ..frontends.regex.charset import charset_of, list_ranges
-    from ..frontends.regex.unicode_properties import close_over_case
-
     return {
         char: tuple(list_ranges(close_over_case(charset_of(ord(char)), "python")))
         for char in sorted(set().union(*phrases))
@@ -229,16 +229,11 @@ def _find_case_variants(phrases: Iterable[str]) -> dict[str, Ranges]:
 
 def _list_word_characters() -> Ranges:
     """Return the characters that `\\w` of `re` matches."""
-    from ..frontends.regex.charset import list_ranges
-    from ..frontends.regex.unicode_properties import class_escape
-
     return tuple(list_ranges(class_escape("w", "python", "")))
 
 
 def _find_within_strings(dfa: Dfa, max_states: int) -> Dfa:
     """Return the Dfa of the JSON texts that have a string with a decoded value that `dfa` accepts."""
-    from ..grammar.json_spelling import spell_as_json
-
     quote = Dfa.from_strings(['"'])
     outside = Dfa.from_ranges([(0, 0x21), (0x23, 0x10FFFF)]).star(max_states=max_states)
 

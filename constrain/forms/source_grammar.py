@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import SourceError, UnsatisfiableError, check_type, describe_value
 from ..base.json_documents import References
 from ..base.options import Limits, Style
+from ..grammar.grammar_source_type import GrammarSource
 from ..grammar.nodes import Grammar, Strings
-from .form import Form
 from .source_readers import as_schema, regex_grammar, schema_grammar
-from .sources import grammar as grammar_form
+
+if TYPE_CHECKING:
+    from .form import Form
 
 __all__ = ["LIMITS_WANTED", "STYLE_WANTED", "read_source"]
 
@@ -44,7 +46,11 @@ def read_source(
     if grammar is not None:
         if isinstance(grammar, Grammar):
             return grammar
-        return (grammar if isinstance(grammar, Form) else grammar_form(grammar)).grammar(limits)
+        if not isinstance(grammar, GrammarSource):
+            from .sources import grammar as grammar_form
+
+            grammar = grammar_form(grammar)
+        return grammar.grammar(limits)
     if choices is not None:
         options = tuple(sorted({encode_choice(choice) for choice in choices}))
         if not options:
@@ -53,7 +59,7 @@ def read_source(
     if regex is not None:
         if not isinstance(regex, str):
             hint = "Give pattern.pattern, with its flags in front, such as (?i)."
-            if isinstance(regex, Form):
+            if isinstance(regex, GrammarSource):
                 hint = "It is a form already: give it as grammar=."
             raise SourceError(f"regex is {describe_value(regex)}: it is the text of a pattern", hint=hint)
         return regex_grammar(regex, limits)

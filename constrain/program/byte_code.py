@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Collection, Set
 from itertools import accumulate, islice
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,10 @@ from ..grammar.nodes import Free, Grammar, Layout, Mark, Node, Rule, Token
 from ..grammar.nullable_nodes import NullableNodes
 from ..grammar.visitor import NodeVisitor
 from ..kernels import layout as at
-from ..lalr.parser_code import Parser
-from ..lalr.shortest_suffix import ShortestSuffixes
+
+if TYPE_CHECKING:
+    from ..lalr.parser_code import Parser
+    from ..lalr.shortest_suffix import ShortestSuffixes
 
 __all__ = ["Bind", "ByteCode", "FirstCode", "LayoutCode", "Leaf", "LeafKey", "NO_CODE"]
 
@@ -346,6 +348,8 @@ class ByteCode(ABC):
         """Return the least costs of the parser whose block is at this address."""
         found = self._endings.get(block)
         if found is None:
+            from ..lalr.shortest_suffix import ShortestSuffixes
+
             found = self._endings[block] = ShortestSuffixes(self.parsers[block])
         return found
 
