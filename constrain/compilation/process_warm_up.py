@@ -113,7 +113,7 @@ TABLES: tuple[dict[str, Any], ...] = (
 """Schemas whose first use in a process takes 3 to 50 ms and more, since they need modules or tables of their own."""
 OTHER_SOURCES: tuple[dict[str, Any], ...] = (
     {"choices": ["a", "b"]},
-    {"regex": "[a-z]+(-[0-9]{2})?"},
+    {"regex": r"\w+(-\d{2})?\s*"},
     {"grammar": 'root ::= "a" [0-9]+'},
     {"grammar": 'start: "a" WORD\n%import common.WORD'},
 )

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..automata.bit_sets import list_members
 from ..base.cached_property import cached_property
 from ..base.work import spend_work
 from .lalr_tables import Lalr
@@ -280,13 +281,13 @@ class LexemeBoundaries:
     @cached_property
     def is_free(self) -> bool:
         """Whether any lexeme may be followed by every terminal that the table permits."""
-        count = len(self.letters)
-        terminals = [0] * len(self.table.terminals)
-        for k, (t, _) in enumerate(self.letters):
-            terminals[t] |= 1 << k
-        terminals[self.end] = 1 << count
-        required = [[terminals[t] for t in np.flatnonzero(row).tolist()] for row in self.table.action]
-        spend_work(int((self.table.action != 0).sum()), WORK)
+        permitted = [sum(1 << t for t in np.flatnonzero(row).tolist()) for row in self.table.action]
+        readable = {
+            key: sum(1 << t for t, bits in enumerate(self._letters_of) if bits & letters)
+            for key, letters in self.readable_letters.items()
+        }
+        spend_work(sum(map(len, (permitted, readable))) * len(self._letters_of), WORK)
+        rows, skipped = self._rows(), sum(self._letters_of[t] for t in self.ignored)
         visited: set[tuple[int, int]] = set()
         worklist = [(self.table.start, 0)]
         while worklist:
@@ -294,32 +295,29 @@ class LexemeBoundaries:
             if (state, context) in visited:
                 continue
             visited.add((state, context))
-            start = int(self.scan[state])
-            readable, next_letters = (
-                self.readable_letters.get((start, context), 0),
-                self.next_letters.get((start, context), 0),
-            )
-            spend_work(5 + len(required[state]), WORK)
-            if not all(readable & one for one in required[state]):
+            key = int(self.scan[state]), context
+            spend_work(5, WORK)
+            if permitted[state] & ~readable.get(key, 0):
                 return False
-            while next_letters:
-                t, after = self.letters[next_letters.bit_length() - 1]
-                next_letters &= ~(1 << next_letters.bit_length() - 1)
-                if t in self.ignored:
-                    worklist.append((state, after))
-                elif self.table.action[state, t]:
-                    worklist += [(target, after) for target in self.targets[t]]
+            for k in list_members(self.next_letters.get(key, 0) & (rows[state] | skipped)):
+                t, after = self.letters[k]
+                worklist += [(state, after)] if t in self.ignored else [(target, after) for target in self.targets[t]]
         return True
 
     # ---- letters ------------------------------------------------------------------------------------------------
 
     def _rows(self) -> list[int]:
         """Return, for each LALR state, the letters with an action (and the end of text), as bits."""
+        return [sum(self._letters_of[t] for t in np.flatnonzero(row).tolist()) for row in self.table.action]
+
+    @cached_property
+    def _letters_of(self) -> list[int]:
+        """The letters of each terminal, and the end of text, as bits."""
         by_terminal = [0] * len(self.table.terminals)
         for k, (t, _) in enumerate(self.letters):
             by_terminal[t] |= 1 << k
         by_terminal[self.end] = 1 << len(self.letters)
-        return [sum(by_terminal[t] for t in np.flatnonzero(row).tolist()) for row in self.table.action]
+        return by_terminal
 
     @cached_property
     def merged(self) -> tuple[list[int], ContextTerminals]:
@@ -371,10 +369,8 @@ class LexemeBoundaries:
 
         def map_to_classes(bits: int) -> int:
             classes_found = 0
-            while bits:
-                low = bits & -bits
-                classes_found |= 1 << mapped[low.bit_length() - 1]
-                bits ^= low
+            for k in list_members(bits):
+                classes_found |= 1 << mapped[k]
             return classes_found
 
         following: dict[tuple[int, int], int] = {}
@@ -404,8 +400,6 @@ class LexemeBoundaries:
         number = self.item_numbers.get((self.obligation_numbers.get(obligations, -1), state))
         bits = 0 if number is None else self.reached[number]
         ends = 0
-        while bits:
-            low = bits & -bits
-            ends |= 1 << mapped[low.bit_length() - 1]
-            bits ^= low
+        for k in list_members(bits):
+            ends |= 1 << mapped[k]
         return ends

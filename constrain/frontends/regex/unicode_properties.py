@@ -11,6 +11,8 @@ import unicodedata
 from collections import defaultdict
 from typing import Literal
 
+import numpy as np
+
 from ...base.work import memoize_work
 from .charset import (
     ALL,
@@ -152,8 +154,9 @@ def _python_set(letter: str) -> CharSet:
     """Return the set of \\d, \\s or \\w of `re` on str, computed with `re` itself."""
     wanted = re.compile(rf"\{letter}+")
     result: list[CharSet] = []
-    for first in (0, 0xE0000):
-        text = "".join(map(chr, PLANES[first]))
+    for first, points in PLANES.items():
+        numbers = np.arange(points.start, points.stop, dtype="<u4")  # `chr` of each point would take 30 ms
+        text = numbers.tobytes().decode("utf-32-le", "surrogatepass")
         result += [(first + found.start(), first + found.end()) for found in wanted.finditer(text)]
     return unite_charsets(result)
 
