@@ -81,8 +81,10 @@ class LogitAdjustment:
             raise TypeError(f"logit_bias is {describe_value(self.logit_bias)}: give a dict of biases by token")
         biases = {}
         for token, bias in self.logit_bias.items():
-            if isinstance(token, bool) or not isinstance(token, (int, np.integer)) or token < 0:
+            if isinstance(token, bool) or not isinstance(token, (int, np.integer)):
                 raise TypeError(f"logit_bias has the key {describe_value(token)}: give ids of tokens")
+            if token < 0:
+                raise ArgumentError(f"logit_bias has the key {token}: ids of tokens begin at 0")
             biases[int(token)] = check_bias(token, bias)
         kept = {token: biases[token] for token in sorted(biases) if biases[token]}
         object.__setattr__(self, "logit_bias", MappingProxyType(kept))

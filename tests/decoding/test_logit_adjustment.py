@@ -127,7 +127,7 @@ def test_ids_beyond_the_row_are_ignored_and_minus_infinity_excludes() -> None:
         ({"frequency_penalty": None}, TypeError, "frequency_penalty is None"),
         ({"logit_bias": [1]}, TypeError, "logit_bias is"),
         ({"logit_bias": {"a": 1}}, TypeError, "logit_bias has the key 'a'"),
-        ({"logit_bias": {-1: 1}}, TypeError, "logit_bias has the key -1"),
+        ({"logit_bias": {-1: 1}}, ArgumentError, "logit_bias has the key -1"),
         ({"logit_bias": {1: np.inf}}, ArgumentError, r"logit_bias\[1\]"),
     ],
 )
