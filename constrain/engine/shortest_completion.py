@@ -20,7 +20,7 @@ from .set_costs import SetCosts
 from .state_cache import StateCache
 from .uniqueness.repeated_members import find_copies
 
-__all__ = ["CompletionSearch", "completion_search"]
+__all__ = ["STEP_SHARE", "CompletionSearch", "SearchBudget", "completion_search"]
 
 GREED = 16
 """Weight of the estimate in the priority (weighted A*): longer texts that are nearer to the end are preferred."""
@@ -32,6 +32,7 @@ BYTE = 4 * STEP
 """Units of work that each byte of a completion may take."""
 STEP_SHARE = 2
 """Divisor of Limits.work: the part that a search may take in addition."""
+HINT = "Write the grammar so that less text ends it, or raise Limits(work=...)."
 MOST_KEPT = 1 << 20
 """Bytes of memory after which no more completions are kept for other searches."""
 KEPT_SET = 200
@@ -64,10 +65,14 @@ def completion_search(state_cache: StateCache) -> CompletionSearch:
     return search
 
 
-class _SearchBudget(WorkBudget):
-    """The part of `Limits.work` that one search may take."""
+class SearchBudget(WorkBudget):
+    """The part of `Limits.work` that one search may take. `hint`: what to do where it is exceeded."""
 
-    __slots__ = ()
+    __slots__ = ("hint",)
+
+    def __init__(self, limit: int, hint: str) -> None:
+        super().__init__(limit)
+        self.hint = hint
 
     def spend(self, units: int, construction: str) -> None:
         """Charge `units`. Raise LimitError if the budget does not hold them."""
@@ -76,7 +81,7 @@ class _SearchBudget(WorkBudget):
             raise LimitError(
                 f"{construction[:1].upper()}{construction[1:]} takes more than {self.limit:,} units, which is the part "
                 "of Limits.work that it may take.",
-                hint="Write the grammar so that less text ends it, or raise Limits(work=...).",
+                hint=self.hint,
             )
 
 
@@ -153,7 +158,7 @@ class CompletionSearch(SetCosts):
         # A fixed share of the work, and the work of a descent without backtracking.
         work, per_byte = self.state_cache.work, BYTE + CONFIGURATION * self._size(start) + self._uncharged
         descent = per_byte * least if least < NEVER else 0
-        budget = _SearchBudget(min(work, work // STEP_SHARE + descent))
+        budget = SearchBudget(min(work, work // STEP_SHARE + descent), HINT)
         if least > (NEVER if limit is None else limit):
             return None
         if least < NEVER:

@@ -13,16 +13,18 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.errors import LimitError
 from ..kernels import entry_points, layout as at
 from ..vocabulary.vocabulary import Vocabulary
-from .shortest_completion import completion_search
+from .shortest_completion import STEP_SHARE, SearchBudget, completion_search
 from .state_cache import StateCache
 
 __all__ = ["SpellablePositions"]
 
-MOST_SETS = 200_000
-"""Most sets that one search expands."""
+SET, FOLLOWED = 20, 5
+"""Units of work for a set that is expanded, and for a token that is followed."""
+LENGTH = 100
+"""Tokens of a text that make each further one a unit dearer: names that are written take longer to compare."""
+HINT = "Use a vocabulary with a token for every byte, or raise Limits(work=...)."
 
 
 class SpellablePositions:
@@ -39,21 +41,27 @@ class SpellablePositions:
         return mask
 
     def can_finish(self, state_cache: StateCache, start: int) -> bool:
-        """Return whether some sequence of tokens leads from a set to the end of the text."""
+        """Return whether some sequence of tokens leads from a set to the end of the text.
+
+        Raise LimitError if a search takes more than its share of `Limits.work`.
+        """
         known: dict[int, bool] = state_cache.derived.setdefault(SpellablePositions, {})
         if start in known:
             return known[start]
         parents: dict[int, list[int]] = {start: []}
         # Expand sets near the end first, so that the search does not descend into brackets forever.
         search = completion_search(state_cache)
-        todo, out = [(0, start)], np.empty(state_cache.table.words, np.int32)
+        budget = SearchBudget(state_cache.work // STEP_SHARE, HINT)
+        todo, out = [(0, start, 0)], np.empty(state_cache.table.words, np.int32)
         while todo and not known.get(start):
-            _, current = heappop(todo)
+            _, current, length = heappop(todo)
             if int(state_cache.arrays[at.SETS][current * at.SET_W + at.SET_FLAGS]) & at.IS_ACCEPTING:
                 _mark_completable(known, current, parents)
                 continue
             state_cache.run(entry_points.write_mask, current, out)
-            for token in _list_tokens(out):
+            tokens = _list_tokens(out)
+            budget.spend(SET + (FOLLOWED + length // LENGTH) * len(tokens), "the search for tokens that end the text")
+            for token in tokens:
                 after = state_cache.run(entry_points.advance_token, current, token)
                 if known.get(after):
                     _mark_completable(known, current, parents)
@@ -61,12 +69,7 @@ class SpellablePositions:
                     parents[after].append(current)
                 elif after not in known:
                     parents[after] = [current]
-                    heappush(todo, (search.cost(after), after))
-            if len(parents) > MOST_SETS:
-                raise LimitError(
-                    "This vocabulary lacks single bytes, and the search for tokens that finish the text took too long.",
-                    hint="Use a vocabulary with a token for every byte.",
-                )
+                    heappush(todo, (search.cost(after), after, length + 1))
         if not known.get(start):  # the search was exhaustive
             for reached in parents:
                 known.setdefault(reached, False)

@@ -16,7 +16,7 @@ from constrain.automata.dfa import Dfa
 from constrain.automata.listed_words import ListedWords
 from constrain.base.errors import LimitError, TokenRefused, VocabularyError
 from constrain.base.options import Limits
-from constrain.compilation.constraint_compiler import compile_grammar
+from constrain.compilation.constraint_compiler import compile, compile_grammar
 from constrain.engine.matcher import Matcher
 from constrain.frontends.regex import to_dfa, to_grammar
 from constrain.grammar.nodes import (
@@ -34,6 +34,7 @@ from constrain.grammar.nodes import (
     Sequence,
     Strings,
 )
+from constrain.kernels import layout as at
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests import grammar_factory as make
 from tests.grammar_oracle import Reference
@@ -159,6 +160,19 @@ def test_a_vocabulary_that_cannot_spell_everything(
         token = data.draw(st.sampled_from(sorted(wanted)), label="token")
         matcher.advance(token)
         text += vocabulary.tokens[token] or b""
+
+
+def test_a_search_for_tokens_that_end_the_text_is_bounded_by_work() -> None:
+    """No token closes the object, and names grow without end, so each token leads to another set."""
+    vocabulary = Vocabulary.from_tokens([b'{"', b"a", b'": 1, "', None], eos_ids=[3])
+    counts = []
+    for work in (100_000, 400_000):
+        schema = {"type": "object", "additionalProperties": {"type": "integer"}}
+        matcher = compile(vocabulary, schema=schema, limits=Limits(work=work)).matcher()
+        with pytest.raises(LimitError, match=f"{work // 2:,} units, which is the part of Limits.work"):
+            matcher.mask()
+        counts.append(int(matcher._valid_state_cache().arrays[at.HEAD][at.N_SETS]))
+    assert 1_000 < counts[0] < 2 * counts[0] < counts[1] < 50_000
 
 
 BOUNDS = st.tuples(st.sampled_from([0, 1, 3, 127, 130]), st.sampled_from([0, 1, 2, 5, None])).map(
