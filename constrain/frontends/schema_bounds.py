@@ -30,6 +30,9 @@ TIGHTER: dict[str, Callable[[Any, Any], Any]] = {
 }
 """How two values of a keyword are one; two of any other are an `allOf`."""
 
+MOST_PLACES = 64
+"""Most digits of a decimal of which cases are made."""
+
 
 def add_bounds(schema: Schema, bounds: Schema, lengths: dict[str, int]) -> Schema:
     """Return a schema with further keywords for numbers and strings, and bounds of length for what has a length.
@@ -58,8 +61,12 @@ def add_bounds(schema: Schema, bounds: Schema, lengths: dict[str, int]) -> Schem
 def add_digits(schema: Schema, most: int | None, places: int | None) -> Schema:
     """Return the schema of a decimal with at most so many digits in all, and after the point.
 
-    Without `places` the schema allows some decimals with more digits than `most`: up to `most` on either side.
+    Zeros between the point and the first other digit count, and those before the point do not. Without `places`, there
+    is a case for each number of digits after the point; if they are too many, the schema allows some decimals with more
+    digits than `most`: up to `most` on either side.
     """
+    if most is not None and places is None and most <= MOST_PLACES:
+        return add_bounds(schema, {"anyOf": [add_digits({}, most, count) for count in range(most + 1)]}, {})
     before = most if places is None else None if most is None else max(most - places, 0)
     after = min((count for count in (most, places) if count is not None), default=None)
     bounds: Schema = {}

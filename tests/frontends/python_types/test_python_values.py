@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, NewType, TypeVar,
 from uuid import UUID
 
 import pytest
+from hypothesis import given, strategies as st
 from typing_extensions import NamedTuple, NotRequired, TypeAliasType, TypedDict
 
 import constrain
@@ -363,8 +364,8 @@ def test_decimals_have_their_digits() -> None:
     share = pydantic.condecimal(max_digits=2, decimal_places=2)
     model = pydantic.create_model("Model", x=(price, ...))
     for tp, valid, invalid in [(price, ["99.99", "0.01", "-5"], ["100", "0.001", "-5.01"]), (fine, ["0.5"], ["0.1"]),
-                               (short, ["99", "0.01", "1.5"], ["100", "0.001"]), (share, ["0.25"], ["1"]),
-                               (model, ['{"x": 1.25}'], ['{"x": 1.255}'])]:  # fmt: skip
+                               (short, ["99", "0.01", "1.5", "-9.9"], ["100", "0.001", "1.25", "10.5"]),
+                               (share, ["0.25"], ["1"]), (model, ['{"x": 1.25}'], ['{"x": 1.255}'])]:  # fmt: skip
         schema = to_schema(tp)
         to_grammar(schema)
         for text in valid:
@@ -374,6 +375,19 @@ def test_decimals_have_their_digits() -> None:
             assert constrain.validate(schema, text=text)
             with pytest.raises(pydantic.ValidationError):
                 to_value(tp, text)
+
+
+@given(st.integers(1, 6), st.decimals(-(10**7), 10**7, places=6) | st.decimals(-10, 10, places=5))
+def test_decimals_without_places_have_their_digits(digits: int, value: Decimal) -> None:
+    pydantic = pytest.importorskip("pydantic")
+    number = pydantic.condecimal(max_digits=digits)
+    text = f"{value:f}"
+    try:
+        to_value(number, text)
+    except pydantic.ValidationError:
+        assert constrain.validate(to_schema(number), text=text)
+    else:
+        assert not constrain.validate(to_schema(number), text=text)
 
 
 @dataclass
