@@ -286,7 +286,7 @@ class LexemeBoundaries:
             key: sum(1 << t for t, bits in enumerate(self._letters_of) if bits & letters)
             for key, letters in self.readable_letters.items()
         }
-        spend_work(sum(map(len, (permitted, readable))) * len(self._letters_of), WORK)
+        spend_work(int((self.table.action != 0).sum()) + len(readable) * len(self._letters_of) // 8, WORK)
         rows, skipped = self._rows(), sum(self._letters_of[t] for t in self.ignored)
         visited: set[tuple[int, int]] = set()
         worklist = [(self.table.start, 0)]
