@@ -9,26 +9,23 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from .errors import LimitError, SchemaError, shorten_text
+from .json_numbers import MOST_DIGITS, ExactFloat, parse_exact_float, parse_exact_integer
 from .options import Limits
 
 __all__ = [
     "FEW_BRACKETS", "LONG", "LoadedDocument", "MOST_DIGITS", "References", "bound_levels",
     "check_registry", "echo_value", "find_deeper", "kind_of",
-    "load_document", "may_be_deeper", "nests_deeper", "number_too_long", "parse_json", "plain_document",
-    "pointer_token", "write_json",
+    "load_document", "may_be_deeper", "nests_deeper", "number_too_long", "parse_json", "parse_json_at",
+    "parse_strictly", "plain_document", "pointer_token", "write_json",
 ]  # fmt: skip
 
-MOST_DIGITS = 4096
-"""Most digits of a number of a schema before the decimal point, and after it.
-
-Exact arithmetic on longer numbers takes quadratic time.
-"""
 LONG = 10**MOST_DIGITS
 """The least integer with more than MOST_DIGITS digits."""
 ZERO = re.compile(r"-?0(?:\.0+)?[eE]")
@@ -240,7 +237,7 @@ def _plain_scalar(value: Any, pointer: str) -> Any:
     if isinstance(value, int):
         return int.__int__(value)
     if isinstance(value, float):
-        return float.__float__(value)
+        return value.exact if isinstance(value, ExactFloat) else float.__float__(value)
     hint = ""
     if isinstance(value, type):
         hint = 'A schema has names of JSON types, {"type": "string"}; a class that has the fields is given as type=.'
@@ -320,6 +317,30 @@ def parse_json(source: str, limits: Limits = Limits()) -> Any:
     deeper than `Limits.nesting`.
     """
     return _parse_json(source, limits, bound_levels(source, limits.nesting))
+
+
+def parse_json_at(source: str, start: int) -> tuple[Any, int]:
+    """Return the JSON value that begins at `start`, as `parse_json` does, and where it ends.
+
+    Raise ValueError, or LimitError for a number that is too long, or a value that is nested too deeply.
+    """
+    try:
+        return DECODER.raw_decode(source, start)
+    except RecursionError:
+        raise LimitError(
+            "The JSON value is nested deeper than the interpreter's stack.", source=source, position=start, hint=FLATTEN
+        ) from None
+
+
+def parse_strictly(source: str, levels: int) -> Any:
+    """Parse JSON text that a program has sent. Numbers are ints and floats, those that no float equals ExactFloat.
+
+    Raise ValueError if it is not JSON (NaN and infinities are not), names a member twice, since readers may disagree on
+    its meaning, or has more than `levels` levels of lists and objects.
+    """
+    if find_deeper(source, levels) >= 0:
+        raise ValueError(f"it has more than {levels} levels of lists and objects")
+    return STRICT_DECODER.decode(source)
 
 
 def _parse_json(source: str, limits: Limits, levels: int) -> Any:
@@ -439,6 +460,19 @@ def _parse_fraction(digits: str) -> Decimal:
         raise number_too_long(None) from None
 
 
+def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object. Raise ValueError if a name is given twice."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"the member {shorten_text(twice)!r} is given twice")
+    return members
+
+
+STRICT_DECODER = json.JSONDecoder(
+    object_pairs_hook=_refuse_repeats, parse_float=parse_exact_float, parse_int=parse_exact_integer,
+    parse_constant=_refuse_constant,
+)  # fmt: skip
 DECODER = json.JSONDecoder(parse_float=_parse_fraction, parse_int=_parse_integer, parse_constant=_refuse_constant)
 SCAN_ONCE: Callable[[str, int], tuple[Any, int]] = json.scanner.make_scanner(  # type: ignore[attr-defined]
     json.JSONDecoder(parse_float=_parse_fraction, parse_constant=_refuse_constant)

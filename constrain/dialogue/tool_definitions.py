@@ -13,13 +13,14 @@ Definitions have no members but those of these formats (`tool_members`): a missp
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict, get_type_hints
 
 from ..base.errors import ConstrainError, SchemaError, UnsupportedError
+from ..base.json_documents import parse_strictly
+from ..base.options import Limits
 from ..frontends.python_types import to_schema
 from .tool_members import SCHEMAS, check_definition, check_wrapper
 
@@ -55,7 +56,7 @@ def read_tools(definitions: Any) -> list[Tool]:
     """
     if isinstance(definitions, str):
         try:
-            definitions = json.loads(definitions)
+            definitions = parse_strictly(definitions, Limits().nesting)
         except ValueError as error:
             raise SchemaError(
                 f"the tool definitions are not JSON: {error}", hint="Give them as Python lists and dicts."

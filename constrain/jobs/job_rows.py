@@ -27,6 +27,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from ..base.errors import MESSAGE, ArgumentError, ConstrainError, shorten_text
+from ..base.json_documents import parse_strictly, plain_document, write_json
+from ..base.options import Limits
 from .job_options import CONSTRAINTS, JobOptions
 
 __all__ = [
@@ -144,19 +146,12 @@ def read_fields(data: bytes | None) -> dict[str, Any]:
     if data is None:
         raise ArgumentError(f"the line has more than {MOST_LINE >> 20} MiB")
     try:
-        fields = json.loads(data, parse_constant=refuse_constant)
-    except RecursionError:
-        raise ArgumentError("the line is nested too deeply") from None
+        fields = parse_strictly(data.decode("utf-8-sig"), Limits().nesting)
     except ValueError as error:
         raise ArgumentError(f"the line is not JSON: {error}") from None
     if not isinstance(fields, dict):
         raise ArgumentError("the line is not a JSON object", hint='Give objects such as {"prompt": "..."}.')
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def refuse_constant(name: str) -> Any:
-    """Reject NaN and the infinities, which are not JSON."""
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def check_fields(fields: Mapping[str, Any]) -> None:
@@ -186,7 +181,7 @@ def make_row(number: int, row_id: str | int, fields: dict[str, Any], options: Jo
     if prompt is None:
         raise ArgumentError("the row has no prompt", hint="Give a prompt or messages, or the job a prompt.")
     given = {name: fields.pop(name) for name in CONSTRAINTS if name in fields}
-    key = sha256(json.dumps(given, sort_keys=True).encode()).hexdigest() if given else ""
+    key = sha256(write_json(plain_document(given)).encode()).hexdigest() if given else ""
     if "grammar" in given:
         given["grammar"] = options.read_grammar(given["grammar"])
     constraint = given or options.constraint

@@ -11,14 +11,14 @@ there is closed, with an empty text and a line in the log. Nothing here imports 
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 from ..base.errors import ArgumentError, ConstrainError, VocabularyError, describe_value
-from ..base.options import Style
+from ..base.json_documents import parse_strictly
+from ..base.options import Limits, Style
 from ..compilation.constraint_compiler import compile
 from ..engine.constraint import Constraint
 from ..vocabulary.vocabulary import Vocabulary
@@ -66,8 +66,8 @@ def read_constraint_field(extra_args: Mapping[str, Any] | None) -> dict[str, Any
     value = extra_args[FIELD]
     if isinstance(value, str):
         try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as error:
+            value = parse_strictly(value, Limits().nesting)
+        except ValueError as error:
             raise ArgumentError(f"{FIELD} is not JSON: {error}", pointer=f"/{FIELD}") from None
     if not isinstance(value, Mapping):
         raise ArgumentError(

@@ -10,7 +10,6 @@ Two of them in one request contradict each other and are refused.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +18,7 @@ from ..base.options import Style
 from ..dialogue import structural_tag
 from ..forms import Form, gbnf, grammar, json_schema, literal, regex
 from ..forms.form import Either
+from .request_body import parse_text
 from .request_errors import RequestError, locate_errors
 from .request_objects import RequestObject
 from .schema_notes import note_schema_warnings
@@ -127,10 +127,7 @@ def read_schema(given: RequestObject, name: str) -> Any:
     """Return a JSON Schema, which may be JSON text."""
     schema = given.require(name)
     if isinstance(schema, str):
-        try:
-            schema = json.loads(schema)
-        except ValueError as error:
-            raise given.refuse(name, f"the schema is not JSON: {error}") from None
+        schema = parse_text(schema, "the schema", given.place(name))
     if not isinstance(schema, (dict, bool)):
         raise given.refuse(name, "a JSON Schema is an object, true or false", code="invalid_type")
     return schema

@@ -7,7 +7,6 @@ request would end in the same.
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Mapping
 from hashlib import sha256
@@ -15,6 +14,7 @@ from threading import Lock
 from typing import Any
 
 from ..base.errors import ConstrainError, LimitError
+from ..base.json_documents import plain_document, write_json
 from .request_errors import RequestError, as_request_error
 
 __all__ = ["RefusedWork"]
@@ -43,8 +43,8 @@ class RefusedWork:
         """Return the digest of what constrains the answer to a request, "" if nothing can be looked up."""
         fields = {name: value for name, value in body.items() if name not in FREE}
         try:
-            return sha256(json.dumps([path, fields]).encode("utf-8", "surrogatepass")).hexdigest()
-        except (TypeError, ValueError, RecursionError):
+            return sha256(write_json(plain_document([path, fields])).encode()).hexdigest()
+        except ConstrainError:
             return ""
 
     def check(self, digest: str) -> None:

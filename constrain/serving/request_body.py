@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
-from collections import Counter
 from typing import Any
 
 from fastapi import Request
 
 from ..base.errors import shorten_text
-from ..base.json_documents import find_deeper, pointer_token
+from ..base.json_documents import find_deeper, parse_strictly, pointer_token
 from .request_errors import RequestError
 from .request_limits import check_request_size
 from .server_settings import ServerSettings
 
-__all__ = ["parse_body", "read_body", "receive_body"]
+__all__ = ["parse_body", "parse_text", "read_body", "receive_body"]
 
 MOST_NESTING = 200
 """Deepest nesting of brackets in a body."""
@@ -78,22 +76,35 @@ def parse_body(data: bytes, settings: ServerSettings) -> dict[str, Any]:
         raise RequestError(
             f"the body is not UTF-8: {error.reason} at byte {error.start}", "", code="invalid_json"
         ) from None
-    if find_deeper(text, MOST_NESTING, 0) >= 0:
-        raise RequestError(f"the body is nested deeper than {MOST_NESTING} levels", "", code="too_deep")
-    try:
-        value = json.loads(text, object_pairs_hook=refuse_repeats, parse_constant=refuse_constant)
-    except ValueError as error:
-        raise RequestError(f"the body is not JSON: {error}", "", code="invalid_json") from None
+    value = parse_text(text, "the body", "")
     if not isinstance(value, dict):
         raise RequestError("the body is not a JSON object", "", code="invalid_json")
-    if SURROGATE.search(text):
-        refuse_surrogates(value)
     check_request_size(value, settings)
     return value
 
 
-def refuse_surrogates(body: dict[str, Any]) -> None:
-    """Raise RequestError for a text with half of a surrogate pair: it is not a character, and has no UTF-8."""
+def parse_text(text: str, what: str, pointer: str) -> Any:
+    """Return the value of JSON text that is, or is in, the body of a request.
+
+    what: the name of the text in messages. pointer: that of its place in the body. Raise RequestError if it is not
+    JSON, names a member twice, is nested too deeply or has half of a surrogate pair.
+    """
+    if find_deeper(text, MOST_NESTING) >= 0:
+        raise RequestError(f"{what} is nested deeper than {MOST_NESTING} levels", pointer, code="too_deep")
+    try:
+        value = parse_strictly(text, MOST_NESTING)
+    except ValueError as error:
+        raise RequestError(f"{what} is not JSON: {error}", pointer, code="invalid_json") from None
+    if SURROGATE.search(text) and isinstance(value, (dict, list)):
+        refuse_surrogates(value, pointer)
+    return value
+
+
+def refuse_surrogates(body: dict[str, Any] | list[Any], pointer: str) -> None:
+    """Raise RequestError for a text with half of a surrogate pair: it is not a character, and has no UTF-8.
+
+    pointer: that of the body.
+    """
     parents: list[tuple[int, str]] = [(0, "")]  # of lists and objects: the number of the one around it, and its name
     waiting: list[tuple[int, Any]] = [(0, body)]
     while waiting:
@@ -102,10 +113,10 @@ def refuse_surrogates(body: dict[str, Any]) -> None:
         for name, item in items:
             if has_surrogate(name):
                 cause = "the name of a member has half of a surrogate pair, which is not a character"
-                raise RequestError(cause, write_pointer(parents, number))
+                raise RequestError(cause, pointer + write_pointer(parents, number))
             if has_surrogate(item):
                 cause = "the text has half of a surrogate pair, which is not a character"
-                raise RequestError(cause, f"{write_pointer(parents, number)}/{pointer_token(str(name))}")
+                raise RequestError(cause, f"{pointer}{write_pointer(parents, number)}/{pointer_token(str(name))}")
             if isinstance(item, (dict, list)):
                 parents.append((number, name if isinstance(name, str) else str(name)))
                 waiting.append((len(parents) - 1, item))
@@ -129,17 +140,3 @@ def has_surrogate(value: Any) -> bool:
     except UnicodeEncodeError:
         return True
     return False
-
-
-def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object. Raise ValueError if a name is given twice, whose readers may disagree on its meaning."""
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise ValueError(f"the member {shorten_text(twice)!r} is given twice")
-    return members
-
-
-def refuse_constant(name: str) -> float:
-    """Raise ValueError for NaN and infinities, which JSON does not have."""
-    raise ValueError(f"{name} is not a JSON value")

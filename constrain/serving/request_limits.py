@@ -6,11 +6,12 @@ is refused with the JSON pointer of the field.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
+from ..base.errors import SchemaError
+from ..base.json_documents import plain_document, write_json
 from ..forms.form import Form
 from .request_errors import RequestError
 from .server_settings import ServerSettings
@@ -79,8 +80,9 @@ def digest_constraint(options: Mapping[str, Any], settings: ServerSettings, poin
     if name is None:
         return ""
     try:
-        data = json.dumps(options[name], default=make_plain).encode("utf-8", "surrogatepass")
-    except (TypeError, ValueError, RecursionError) as error:
+        given = options[name]
+        data = write_json(plain_document(given.plain() if isinstance(given, Form) else given)).encode()
+    except SchemaError as error:
         raise RequestError(f"the {name} cannot be written as JSON: {error}", pointer) from None
     if len(data) > settings.max_schema_bytes:
         raise RequestError(
@@ -88,10 +90,3 @@ def digest_constraint(options: Mapping[str, Any], settings: ServerSettings, poin
             pointer, hint="Its operator can raise the limit max_schema_bytes.", code="limit_exceeded",
         )  # fmt: skip
     return f"{name}:{sha256(data).hexdigest()[:16]}"
-
-
-def make_plain(value: object) -> Any:
-    """Return a Form as JSON data."""
-    if isinstance(value, Form):
-        return value.plain()
-    raise TypeError(f"a {type(value).__name__} is not JSON")

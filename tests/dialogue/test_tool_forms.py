@@ -419,3 +419,9 @@ def test_keyword_arguments_may_be_left_out() -> None:
 def test_arguments_without_python_syntax_are_refused(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(UnsupportedError, match=f"the tool 'f': arguments in Python syntax: .*{message}"):
         tools([{"name": "f", "parameters": parameters}], "pythonic").grammar()
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000 + "]" * 100_000, '[{"name": "a", "name": "b"}]', "[NaN]"])
+def test_definitions_as_text_are_read_strictly(text: str) -> None:
+    with pytest.raises(SchemaError, match="the tool definitions are not JSON"):
+        constrain.tools(text)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.base.errors import ArgumentError
+from constrain.base.json_documents import plain_document, write_json
 from constrain.jobs import JobOptions
 from constrain.jobs.job_options import CONSTRAINTS
 from constrain.jobs.job_rows import RowLine, derive_seed, iterate_lines, parse_row, summarise_input
@@ -43,6 +44,19 @@ def test_a_row_takes_the_number_of_its_line_and_the_options_of_the_job() -> None
     )
     own = parse({"choices": ["x"], "seed": 3, "max_tokens": 4}, options).arguments
     assert "regex" not in own and (own["choices"], own["seed"], own["max_tokens"]) == (["x"], 3, 4)
+
+
+def test_numbers_of_a_schema_are_those_that_were_written() -> None:
+    texts = [b'{"schema": {"const": %s}}' % number for number in (b"9007199254740993.0", b"9007199254740992.0")]
+    rows = [parse_row(RowLine(7, text), OPTIONS) for text in texts]
+    assert write_json(plain_document(rows[0].arguments["schema"])) == '{"const": 9007199254740993.0}'
+    assert rows[0].key != rows[1].key
+
+
+@pytest.mark.parametrize("data", [b'{"prompt": "a", "prompt": "b"}', b"[" * 100_000, b'{"n": NaN}', b"\xff"])
+def test_rows_that_are_not_json(data: bytes) -> None:
+    row = parse_row(RowLine(7, data), OPTIONS)
+    assert row.error is not None and row.error[0] == "ArgumentError" and "not JSON" in row.error[1]
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from constrain.base.errors import LimitError
+from constrain.base.json_documents import parse_strictly
 from constrain.base.work import WorkBudget
 from constrain.serving import refused_work
 from constrain.serving.application import create_app
@@ -110,3 +111,10 @@ def test_errors_are_few_and_of_spent_budgets(monkeypatch: pytest.MonkeyPatch) ->
         refused.check("b")
     assert list(refused.errors) == ["c", "d", "b"]
     refused.check("a")
+
+
+def test_numbers_that_no_float_has_differ() -> None:
+    """Two bodies whose numbers have the same nearest float are two requests."""
+    texts = [f'{{"json_schema": {{"const": {number}}}}}' for number in ("9007199254740993.0", "9007199254740992")]
+    digests = {RefusedWork().digest("/v1/chat/completions", parse_strictly(text, 9)) for text in texts}
+    assert len(digests) == 2

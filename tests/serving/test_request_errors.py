@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from decimal import Decimal
 from typing import Any, get_type_hints
 
 import pytest
@@ -168,6 +169,47 @@ def test_members_without_effect_and_neutral_values_are_accepted(client: TestClie
 def test_bodies_that_are_not_json_objects(client: TestClient, content: bytes, code: str, status: int) -> None:
     answer = client.post("/v1/chat/completions", content=content)
     assert answer.status_code == status and answer.json()["error"]["code"] == code
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "place"),
+    [
+        ('{"not":' * 1_000 + "{}" + "}" * 1_000, "too_deep", ""),
+        ('{"type": "string", "type": "integer"}', "invalid_json", ""),
+        ('{"const": NaN}', "invalid_json", ""),
+        ('{"type": ', "invalid_json", ""),
+        ('{"const": "\\ud800"}', "invalid_value", "/const"),
+        ("[]", "invalid_type", ""),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_schemas_as_text_are_read_as_strictly_as_bodies(client: TestClient, text: str, code: str, place: str) -> None:
+    for fields, pointer in (
+        ({"json_schema": text}, "/json_schema"),
+        ({"structured_outputs": {"json": text}}, "/structured_outputs/json"),
+    ):
+        error = refusal(client, "chat/completions", chat(**fields))
+        assert (error["code"], error["param"]) == (code, pointer + place)
+
+
+@pytest.mark.parametrize("number", ["12345678901234567890123.5", "9007199254740993.5", "0.1", "-3e2", "7"])
+@pytest.mark.parametrize("as_text", [False, True])
+def test_numbers_of_schemas_are_those_that_were_written(client: TestClient, number: str, as_text: bool) -> None:
+    schema = f'{{"const": {number}}}'
+    given = json.dumps(schema) if as_text else schema
+    body = json.dumps(chat(json_schema=0)).replace('"json_schema": 0', f'"json_schema": {given}')
+    answer = client.post("/v1/chat/completions", content=body.encode())
+    assert Decimal(answer.json()["choices"][0]["message"]["content"]) == Decimal(number)
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer"), [(b'{"const": %s}' % (b"1" * 5_000), "/json_schema/const"),
+                            (b'{"multipleOf": 1e-5000}', "/json_schema/multipleOf")]
+)  # fmt: skip
+def test_numbers_that_are_too_long_are_located(client: TestClient, schema: bytes, pointer: str) -> None:
+    body = json.dumps(chat(json_schema=0)).encode().replace(b'"json_schema": 0', b'"json_schema": ' + schema)
+    answer = client.post("/v1/chat/completions", content=body)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, pointer)
 
 
 def test_an_unknown_model_is_not_found(client: TestClient) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ...base.errors import GrammarError
+from ...base.json_documents import parse_json_at
 from ...base.work import spend_work
 
 __all__ = ["Word", "fail_at", "split_words"]
@@ -71,8 +71,8 @@ def _read_json(source: str, at: int, keyword: str) -> tuple[Any, int]:
     """Return the JSON value after a keyword, and where it ends."""
     begin = at + len(source[at:]) - len(source[at:].lstrip())
     try:
-        return json.JSONDecoder().raw_decode(source, begin)
-    except (ValueError, RecursionError) as error:
+        return parse_json_at(source, begin)
+    except ValueError as error:
         fail_at(source, getattr(error, "pos", begin), f"{keyword} is not followed by a JSON value", "Give an object.")
 
 

@@ -178,6 +178,13 @@ def test_cases_mean_what_they_mean_to_llguidance(grammar: str, texts: list[str])
     assert_same(grammar, texts)
 
 
+def test_numbers_of_schemas_are_those_that_were_written() -> None:
+    """Those of llguidance are floats."""
+    ours = Ours('start: %json {"const": 9007199254740993.5}')
+    texts = ["9007199254740993.5", "9007199254740994", "9007199254740992"]
+    assert [ours.takes(text) for text in texts] == [True, False, False]
+
+
 def test_ignored_text_may_be_limited_to_one_match() -> None:
     ours = Ours('%llguidance {"skip_repetition": "once"}\nstart: "a" "b"+\n%ignore / {1,2}/')
     texts = ["ab", "a  b", "a   b", "ab  b  ", "ab   "]
