@@ -35,14 +35,17 @@ STATE_WORK = 50
 LISTING_WORK = 500
 """Units of work of a step of a Matcher, of a state that is met for the first time, and of the list of the characters
 that may follow it (`constrain.base.work`)."""
+LENGTH = 25
+"""Characters of the text of a state for each further unit: its Matcher holds them, in about 8 bytes each."""
 FIRST_BYTES = [*(ord(one) for one in PREFERRED), *range(0x80), *range(0xC2, 0xF5)]
 
 
 @dataclass(slots=True)
 class GraphState:
-    """A state: a Matcher in it, and its edges as far as they have been computed."""
+    """A state: a Matcher in it, the characters that it has read, and its edges as far as they have been computed."""
 
     matcher: Matcher
+    length: int
     steps: dict[str, int | None] = field(default_factory=dict)
     alternatives: list[tuple[str, int]] | None = None
     is_partial: bool = False
@@ -59,18 +62,18 @@ class CharacterGraph:
     def __init__(self, constraint: Constraint) -> None:
         self.states: list[GraphState] = []
         self.numbers: dict[tuple[int, int], int] = {}
-        self.add(constraint.matcher())
+        self.add(constraint.matcher(), 0)
 
     def __len__(self) -> int:
         return len(self.states)
 
-    def add(self, matcher: Matcher) -> int:
-        """Return the number of the state of a Matcher."""
+    def add(self, matcher: Matcher, length: int) -> int:
+        """Return the number of the state of a Matcher that has read so many characters."""
         key = matcher.state
         if key not in self.numbers:
-            spend_work(STATE_WORK, "the repair of a text")
+            spend_work(STATE_WORK + length // LENGTH, "the repair of a text")
             self.numbers[key] = len(self.states)
-            self.states.append(GraphState(matcher))
+            self.states.append(GraphState(matcher, length))
         return self.numbers[key]
 
     def is_final(self, state: int) -> bool:
@@ -81,14 +84,15 @@ class CharacterGraph:
         """Return the state after a character, or None if it is refused."""
         steps = self.states[state].steps
         if character not in steps:
-            spend_work(STEP_WORK, "the repair of a text")
+            length = self.states[state].length + 1
+            spend_work(STEP_WORK + length // LENGTH, "the repair of a text")
             after = self.states[state].matcher.fork()
             try:
                 after.advance_bytes(character.encode())
             except TokenRefused:
                 steps[character] = None
             else:
-                steps[character] = self.add(after)
+                steps[character] = self.add(after, length)
         return steps[character]
 
     def list_alternatives(self, state: int) -> list[tuple[str, int]]:

@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import Annotated, Any, ForwardRef, Literal, Union, get_args, get_origin
 from uuid import UUID
 
-from ..base.errors import UnsupportedError
+from ..base.errors import LimitError, UnsupportedError
 from ..base.json_documents import write_json
 from ..base.json_numbers import parse_finite, parse_integer
 from ..frontends.key_schemas import write_key
@@ -51,9 +51,21 @@ def parse_json(text: str) -> Any:
     """Return the value of a JSON text, exactly.
 
     Integers may have any length. Numbers with a fraction or exponent are floats, or Decimals if they exceed the range
-    of float. NaN and Infinity, which are not JSON, are not expected.
+    of float. NaN and Infinity, which are not JSON, are not expected. Raise LimitError for a text that is nested deeper
+    than the interpreter's stack.
     """
-    return json.loads(text, parse_float=parse_finite, parse_int=parse_integer)
+    return load_json(text, parse_finite)
+
+
+def load_json(text: str, parse_float: Callable[[str], Any]) -> Any:
+    """Return the value of a JSON text. Raise LimitError if it is nested too deeply."""
+    try:
+        return json.loads(text, parse_float=parse_float, parse_int=parse_integer)
+    except RecursionError:
+        raise LimitError(
+            "The text is nested deeper than the interpreter's stack, so no value can be made of it.",
+            hint="Bound its nesting in the schema, or read `text` by another parser.",
+        ) from None
 
 
 def is_type(schema: object) -> bool:
@@ -75,7 +87,7 @@ def to_value(tp: Any, text: str) -> Any:
     if is_pydantic(tp) or is_type_adapter(tp):
         return from_pydantic(tp, text)
     try:
-        return convert_value(tp, json.loads(text, parse_float=Decimal, parse_int=parse_integer))
+        return convert_value(tp, load_json(text, Decimal))
     except Misfit as error:
         raise Misfit(f"it is no {name_of(tp)}: {error}") from error
 

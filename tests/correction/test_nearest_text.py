@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 import constrain
 from constrain.base.errors import LimitError
+from constrain.base.work import work_budget
 from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.correction.alignment import EDIT
 from constrain.correction.character_graph import CharacterGraph
@@ -266,3 +267,16 @@ def test_work_is_limited() -> None:
     found = repair_text("[1, 2, {3: 4" * 12, schema, work=4_000_000)
     json.loads(found.text)
     assert (found.distance, found.at_least) == (2, 2), "a string of it"
+
+
+def test_states_are_charged_by_the_length_of_their_texts() -> None:
+    """Each has a Matcher that holds its text: many states of long texts are the square of the length in memory."""
+    counts = []
+    for work in (200_000, 3_200_000):
+        graph = CharacterGraph(constrain.compile(BYTES, schema={}))
+        state: int | None = 0
+        with pytest.raises(LimitError, match="The repair of a text"), work_budget(work):
+            while state is not None:
+                state = graph.follow(state, "[")
+        counts.append(len(graph))
+    assert counts[0] > 1_000 and counts[1] < 8 * counts[0]  # not 16

@@ -6,6 +6,7 @@ import datetime
 import json
 import typing
 from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field, make_dataclass
 from decimal import Decimal
 from enum import Enum, IntEnum
@@ -17,7 +18,7 @@ from hypothesis import given, strategies as st
 from typing_extensions import NamedTuple, NotRequired, TypeAliasType, TypedDict
 
 import constrain
-from constrain.base.errors import UnsupportedError
+from constrain.base.errors import LimitError, UnsupportedError
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.python_types import to_schema
 from constrain.integrations.python_values import Misfit, is_type, parse_json, to_value
@@ -458,6 +459,12 @@ def test_plain_json_is_exact() -> None:
     assert parse_json(digits) == 10**10_001 - 1
     assert parse_json("-" + digits) == 1 - 10**10_001
     assert parse_json("1e400") == Decimal("1e400")
+
+
+@pytest.mark.parametrize("read", [parse_json, lambda text: to_value(list[Any], text)])
+def test_no_value_is_made_of_a_text_that_is_nested_without_end(read: Callable[[str], Any]) -> None:
+    with pytest.raises(LimitError, match="nested deeper"):
+        read("[" * 100_000 + "]" * 100_000)
     assert type(parse_json("1.0")) is float
 
 
