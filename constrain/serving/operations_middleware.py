@@ -69,6 +69,8 @@ class OperationsMiddleware:
         headers = dict(scope["headers"])
         given = headers.get(b"x-request-id", b"")
         record = RequestRecord(given.decode() if REQUEST_ID.fullmatch(given) else uuid4().hex, scope["method"])
+        if scope["method"] == "HEAD":  # as GET, without its body (RFC 9110, section 9.3.2)
+            scope, send = {**scope, "method": "GET"}, drop_body(send)
         exchange = Exchange(record, receive, send)
         with self.operations.count_request():
             refusal = self.find_refusal(scope["path"], headers)
@@ -125,6 +127,15 @@ class OperationsMiddleware:
             self.operations.tasks.discard(task)
             for one in (task, reader):
                 await cancel_task(one)
+
+
+def drop_body(send: Send) -> Send:
+    """Return a `send` that sends the head of an answer only."""
+
+    async def send_head(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return send_head
 
 
 def find_endpoint(scope: Scope) -> str:

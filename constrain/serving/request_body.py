@@ -20,6 +20,8 @@ MOST_NESTING = 200
 """Deepest nesting of brackets in a body."""
 JSON_TYPE = re.compile(r"application/(?:[\w!#$&^.+-]+\+)?json")
 """JSON, also with a suffix (RFC 6839, section 3.1), in lower case."""
+CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)", re.I)
+"""The charset of a Content-Type, which JSON does not have, but clients send."""
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 """An escape that may be half of a surrogate pair."""
 
@@ -46,11 +48,18 @@ async def receive_body(request: Request, settings: ServerSettings) -> bytes:
 
 
 def check_content_type(request: Request) -> None:
-    """Raise RequestError (415) unless the Content-Type is JSON; programs may leave it out, browsers may not.
+    """Raise RequestError (415) unless the Content-Type is JSON; programs may leave it out, browsers may not. The body
+    must not be compressed.
 
     A page of any site may send text, forms and bodies without a type to any server, and its browser asks this server
     for consent, which it does not give, only before it sends JSON (WHATWG Fetch, section 3.3, CORS protocol).
     """
+    encoding = request.headers.get("content-encoding", "identity")
+    if encoding.strip().lower() != "identity":
+        raise RequestError(
+            f"the Content-Encoding of the request is {shorten_text(repr(encoding), 80)}",
+            hint="Send the body as it is.", status=415, code="invalid_content_encoding",
+        )  # fmt: skip
     given = request.headers.get("content-type", "")
     if not given and "origin" not in request.headers:
         return
@@ -59,6 +68,12 @@ def check_content_type(request: Request) -> None:
         raise RequestError(
             f"the Content-Type of the request is {shorten_text(repr(given), 80) if given else 'missing'}",
             hint="Send JSON as application/json.", status=415, code="invalid_content_type",
+        )  # fmt: skip
+    charset = CHARSET.search(given)
+    if charset is not None and charset[1].lower() not in ("utf-8", "utf8", "us-ascii"):
+        raise RequestError(
+            f"the charset of the request is {shorten_text(charset[1], 80)}", hint="Send JSON as UTF-8 (RFC 8259).",
+            status=415, code="invalid_content_type",
         )  # fmt: skip
 
 

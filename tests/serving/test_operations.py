@@ -73,6 +73,28 @@ def test_depth_of_the_body(tight: TestClient) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "too_deep")
 
 
+@pytest.mark.parametrize("path", ["/health", "/health/live", "/health/ready", "/metrics", "/v1/models", "/v1/nothing"])
+def test_head_is_answered_as_get_without_a_body(tight: TestClient, path: str) -> None:
+    answer, whole = tight.head(path), tight.get(path)
+    assert (answer.status_code, answer.content) == (whole.status_code, b"")
+    assert answer.headers["content-type"] == whole.headers["content-type"] and whole.content
+
+
+@pytest.mark.parametrize(
+    ("headers", "code"),
+    [
+        ({"content-encoding": "gzip"}, "invalid_content_encoding"),
+        ({"content-type": "application/json; charset=latin-1"}, "invalid_content_type"),
+    ],
+)
+def test_bodies_are_plain_utf8(tight: TestClient, headers: dict[str, str], code: str) -> None:
+    body = json.dumps(chat_body("Hello", max_tokens=5)).encode()
+    answer = tight.post("/v1/chat/completions", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (415, code)
+    fine = {"content-encoding": "identity", "content-type": 'application/json; charset="UTF-8"'}
+    assert tight.post("/v1/chat/completions", content=body, headers=fine).status_code == 200
+
+
 def test_a_body_without_a_length_is_counted(tight: TestClient) -> None:
     answer = tight.post("/v1/chat/completions", content=(b" " * 1_000 for _ in range(10)))
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "body_too_large")
