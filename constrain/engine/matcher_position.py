@@ -135,9 +135,7 @@ class MatcherPosition:
         """Return the set after a token or bytes: at.DEAD if a token is refused, -2 - i if byte i is refused."""
         if isinstance(item, int):
             return state_cache.run(entry_points.advance_token, self._set, item)
-        return state_cache.run(
-            entry_points.advance_bytes, self._set, np.frombuffer(bytearray(item), np.uint8), length=len(item)
-        )
+        return state_cache.advance_bytes(self._set, item)
 
     def _retry_evicted(self, query: Callable[[StateCache], _T]) -> _T:
         """Call `query` with this matcher's state cache and return the result. Retry after an eviction."""

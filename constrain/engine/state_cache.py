@@ -18,7 +18,7 @@ from ..base.errors import ConstrainError, LimitError
 from ..base.fork_safety import fork_handlers
 from ..base.options import Limits
 from ..base.work import WorkBudget, active_budget, confine_budgets, use_budget
-from ..kernels import layout as at
+from ..kernels import entry_points, layout as at
 from ..kernels.entry_points import address_of, rehash_table, start_set
 from ..program.least_costs import LeastCosts
 from ..program.program import Program
@@ -55,6 +55,8 @@ MOST_STEPS = 1 << 30
 MOST_RESTARTS = 3
 """New mask tables that one eviction tries: another thread may have filled one meanwhile."""
 SPARES = 4
+MOST_AT_ONCE = 64
+"""Most bytes of text that a call which makes requests consumes: after each it walks again from the first of them."""
 
 
 class StateCacheEvicted(Exception):
@@ -185,9 +187,41 @@ class StateCache(GuardedSets):
         result = kernel(self.address, *arguments)
         if result != -1:
             return result
+        self._begin_step(length)
+        return self._serve(kernel, arguments)
+
+    def advance_bytes(self, state: int, text: bytes) -> int:
+        """Return the set after a set and the bytes of `text`, or -2 - i if byte i is refused.
+
+        A text that lacks nothing takes one call of the kernel, any other a call for each part of it, so that the work
+        is in proportion to its length. All parts belong to one step.
+        """
+        octets = np.frombuffer(bytearray(text), np.uint8)
+        if len(octets) <= MOST_AT_ONCE:
+            return self.run(entry_points.advance_bytes, state, octets, length=len(octets))
+        after = entry_points.advance_bytes(self.address, state, octets)
+        if after != -1:
+            return after
+        self._begin_step(len(octets))
+        for first in range(0, len(octets), MOST_AT_ONCE):
+            part = octets[first : first + MOST_AT_ONCE]
+            after = entry_points.advance_bytes(self.address, state, part)
+            if after == -1:
+                after = self._serve(entry_points.advance_bytes, (state, part))
+            if after < 0:
+                return after - first
+            state = after
+        return state
+
+    def _begin_step(self, length: int) -> None:
+        """Begin a step that consumes `length` bytes of text, with budgets of its own."""
         if self._uniqueness is not None:
             self._uniqueness.begin_step(length)
-        self._step_bytes, self._table_budget, rounds, head = length, None, 0, self.block.head
+        self._step_bytes, self._table_budget = length, None
+
+    def _serve(self, kernel: Callable[..., int], arguments: tuple[Any, ...]) -> int:
+        """Serve the request of a kernel, call it again until it has none, and return its result."""
+        rounds, head = 0, self.block.head
         while True:
             try:
                 while head[at.STATUS] in (at.NEED_READERS, at.NEED_ROOT):

@@ -138,9 +138,8 @@ class ConstraintStates:
         """Return the state after bytes; -1 if one of them is refused."""
         if state == ENDED or not data:
             return state if not data else -1
-        octets = np.frombuffer(bytearray(data), np.uint8)
         with self._guarded():
-            after = self.state_cache.run(entry_points.advance_bytes, self.sets[state], octets, length=len(data))
+            after = self.state_cache.advance_bytes(self.sets[state], data)
         return self._number(after) if after > 0 else -1
 
     def is_accepting(self, state: int) -> bool:
