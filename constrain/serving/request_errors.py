@@ -9,6 +9,7 @@ followed by its own within the schema. Any other exception is answered by a 500 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,6 +27,9 @@ TOO_LONG = "the prompt is too long"
 """Words by which clients (LiteLLM, LangChain) recognise this error, to shorten the conversation and try again: their
 exceptions have the message, and not always the code.
 """
+RAISED_LIMIT = re.compile(r",? or raise Limits(?:\([^)]*\)|\.\w+)")
+PYTHON_ONLY = re.compile(r"Limits[.(]|Style\(|Path\(|\b[a-z_]+=|\bconstrain\.\w|\bsys\.|(?<!\S)--\w|pip install")
+"""What only callers from Python, and users of the command line, can do."""
 TYPES = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
@@ -74,10 +78,16 @@ def as_request_error(error: ConstrainError, pointer: str | None = None) -> Reque
     if isinstance(error, LimitError) and error.is_of_context:
         code = "context_length_exceeded"
     place = pointer if error.pointer is None else (pointer or "") + error.pointer
-    located = RequestError(error.cause, place, hint=error.hint, code=code)
+    located = RequestError(error.cause, place, hint=select_hints(error.hint), code=code)
     located.source, located.position = error.source, error.position
     located.args = (located.render(),)
     return located
+
+
+def select_hints(hint: str) -> str:
+    """Return what a client can do of a hint: it sets no limits, arguments of Python or options of the command line."""
+    sentences = re.split(r"(?<=[.!?])\s+", RAISED_LIMIT.sub("", hint))
+    return " ".join(sentence for sentence in sentences if not PYTHON_ONLY.search(sentence))
 
 
 def describe_error(error: BaseException) -> tuple[int, dict[str, Any]]:

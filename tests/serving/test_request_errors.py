@@ -212,6 +212,20 @@ def test_numbers_that_are_too_long_are_located(client: TestClient, schema: bytes
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, pointer)
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"json_schema": {"$ref": "https://elsewhere.example/a"}}, None),
+        ({"grammar": "/etc/passwd"}, None),
+        ({"regex": "(?!.*a.{18}b).*"}, "Simplify the pattern."),
+    ],
+)
+def test_hints_are_what_a_client_can_do(client: TestClient, fields: dict[str, Any], said: str | None) -> None:
+    message = refusal(client, "chat/completions", chat(**fields))["message"]
+    assert not [word for word in ("Limits", "Path(", "registry=", "--registry", "import_paths=") if word in message]
+    assert said is None or message.endswith(said)
+
+
 def test_an_unknown_model_is_not_found(client: TestClient) -> None:
     error = refusal(client, "chat/completions", {**chat(), "model": "gpt-5"}, status=404)
     assert error["code"] == "model_not_found" and error["param"] == "/model"
