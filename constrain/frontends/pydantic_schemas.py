@@ -1,7 +1,7 @@
 """What Pydantic's JSON Schemas lack, so that a mask allows what Pydantic accepts.
 
 Objects are closed, sets have no `uniqueItems`, a Decimal is a number, times have no
-leap seconds, discriminators are required, and keys of dicts are of their type.
+leap seconds, discriminators are required, keys of dicts are of their type, and a class is no value.
 """
 
 from __future__ import annotations
@@ -81,6 +81,10 @@ def make_generator() -> Any:
 
         def time_schema(self, schema: Any) -> Schema:
             return write_time(super().time_schema(schema), schema.get("tz_constraint"))
+
+        def is_subclass_schema(self, schema: Any) -> Schema:  # Pydantic's allows any value and then refuses each.
+            cls = schema["cls"]
+            return self.handle_invalid_for_json_schema(schema, f"a subclass of {getattr(cls, '__name__', cls)}")
 
         model_schema: Any = closed("model_schema")
         dataclass_schema: Any = closed("dataclass_schema")

@@ -359,4 +359,6 @@ def title_of(tp: Any) -> str:
 
 
 def _name(tp: Any) -> str:
+    if get_origin(tp) is not None:  # type[int] has the name of `type`
+        return repr(tp)
     return getattr(tp, "__qualname__", None) or repr(tp)

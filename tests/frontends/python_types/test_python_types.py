@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import enum
 import types
+import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from decimal import Decimal
@@ -250,3 +251,14 @@ def test_types_without_end_are_refused_before_they_fill_the_memory() -> None:
 def test_unknown_types_are_refused() -> None:
     with pytest.raises(UnsupportedError):
         to_schema(type("Own", (), {}))
+
+
+def test_classes_as_values_are_refused() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    holder = make_dataclass("Holder", [("kind", type[Point])])
+    model = pydantic.create_model("Model", kind=(type[int], ...))
+    for tp in (type, type[int], typing.Type[int], list[type[str]], int | type[str], holder, model):  # noqa: UP006
+        with pytest.raises(UnsupportedError, match="no JSON Schema for the type"):
+            to_schema(tp)
+    with pytest.raises(UnsupportedError, match=r"type\[int\]"):
+        to_schema(type[int])
