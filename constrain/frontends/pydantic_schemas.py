@@ -12,6 +12,7 @@ from typing import Any, cast
 from ..base.errors import UnsupportedError
 from .key_schemas import build_key_schema
 from .schema_bounds import add_digits
+from .type_inspection import unhashable_items
 
 __all__ = ["SECONDS", "make_generator"]
 
@@ -37,12 +38,22 @@ def make_generator() -> Any:
     class Generator(GenerateJsonSchema):
         """See `make_generator`."""
 
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self.named: dict[str, Any] = {}  # core schemas that others refer to
+
+        def definitions_schema(self, schema: Any) -> Schema:
+            self.named.update((named["ref"], named) for named in schema["definitions"])
+            return super().definitions_schema(schema)
+
         def set_schema(self, schema: Any) -> Schema:
+            check_items(schema, self.named)
             made = super().set_schema(schema)
             made.pop("uniqueItems", None)
             return made
 
         def frozenset_schema(self, schema: Any) -> Schema:
+            check_items(schema, self.named)
             made = super().frozenset_schema(schema)
             made.pop("uniqueItems", None)
             return made
@@ -110,6 +121,20 @@ def write_time(schema: Schema, offset: str | int | None) -> Schema:
         return {**schema, "pattern": SECONDS}
     date = f"{FULL_DATE}T" if schema.get("format") == "date-time" else ""  # The formats have an offset.
     return {"type": "string", "pattern": f"^{date}{HOUR}:{MINUTE}:[0-5][0-9]{SECFRAC}$"}
+
+
+def check_items(schema: Any, named: dict[str, Any]) -> None:
+    """Raise UnsupportedError for a set whose items can never be hashed.
+
+    named: the core schemas that a `definition-ref` may refer to.
+    """
+    items = schema.get("items_schema", {"type": "any"})
+    if items["type"] == "definition-ref":
+        items = named.get(items["schema_ref"], items)
+    if items["type"] in ("list", "set", "dict", "typed-dict"):
+        raise unhashable_items(items["type"])
+    if items["type"] in ("model", "dataclass") and items["cls"].__hash__ is None:
+        raise unhashable_items(items["cls"].__name__)
 
 
 def check_keys(schema: Any) -> None:

@@ -15,8 +15,6 @@ an array whose items may repeat, since repeated items do not change the set. A r
 
 from __future__ import annotations
 
-import collections
-import collections.abc
 import datetime
 import re
 import types
@@ -34,8 +32,12 @@ from .key_schemas import build_key_schema
 from .pydantic_schemas import SECONDS, make_generator
 from .schema_bounds import BOUNDS, LENGTHS, add_bounds
 from .type_inspection import (
+    ARRAYS,
+    MAPPINGS,
     MOST_NESTED,
+    SETS,
     is_alias,
+    is_never_hashable,
     is_pydantic,
     is_record,
     key_required,
@@ -44,6 +46,7 @@ from .type_inspection import (
     needs_pydantic,
     resolve_alias,
     resolve_hints,
+    unhashable_items,
 )
 
 __all__ = ["is_type_adapter", "to_key_schema", "to_schema"]
@@ -70,10 +73,6 @@ SCALARS: dict[Any, Schema] = {
     object: {},
 }
 
-ARRAYS = (list, set, frozenset, collections.abc.Sequence, collections.abc.Set, collections.abc.Iterable,
-          collections.abc.Collection, collections.abc.MutableSequence, collections.abc.MutableSet)  # fmt: skip
-MAPPINGS = (dict, collections.abc.Mapping, collections.abc.MutableMapping, collections.OrderedDict,
-            collections.defaultdict, collections.Counter)  # fmt: skip
 MARKS = ("Required", "NotRequired", "ReadOnly", "Final")
 
 
@@ -236,9 +235,12 @@ class _TypeConverter:
                 return {"type": "array", **prefix, "items": False, "minItems": len(items)}
             return {"type": "array", "items": self.of(args[0])} if args else {"type": "array"}
         if origin in ARRAYS:
-            return {"type": "array", "items": self.of(args[0])} if args else {"type": "array"}
+            schema: Schema = {"type": "array", "items": self.of(args[0])} if args else {"type": "array"}
+            if args and origin in SETS and is_never_hashable(args[0]):
+                raise unhashable_items(_name(args[0]))
+            return schema
         if origin in MAPPINGS:
-            schema: Schema = {"type": "object"}
+            schema = {"type": "object"}
             if args:
                 names = build_key_schema(self.of(args[0]), self.find_definition)
                 if names != {"type": "string"} and names:

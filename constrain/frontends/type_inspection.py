@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import collections.abc
 import re
 import sys
 import types
@@ -9,14 +11,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import Field, InitVar, fields, is_dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from ..base.errors import UnsupportedError, shorten_text
 from .schema_bounds import BOUNDS
 
 __all__ = [
+    "ARRAYS",
+    "MAPPINGS",
     "MOST_NESTED",
+    "SETS",
     "count_levels",
     "is_alias",
+    "is_never_hashable",
     "is_pydantic",
     "is_record",
     "is_typeddict",
@@ -26,7 +33,14 @@ __all__ = [
     "needs_pydantic",
     "resolve_alias",
     "resolve_hints",
+    "unhashable_items",
 ]
+
+ARRAYS = (list, set, frozenset, collections.abc.Sequence, collections.abc.Set, collections.abc.Iterable,
+          collections.abc.Collection, collections.abc.MutableSequence, collections.abc.MutableSet)  # fmt: skip
+MAPPINGS = (dict, collections.abc.Mapping, collections.abc.MutableMapping, collections.OrderedDict,
+            collections.defaultdict, collections.Counter)  # fmt: skip
+SETS = (set, frozenset, collections.abc.Set, collections.abc.MutableSet)
 
 MOST_NESTED = 12
 """Levels of a generic type within itself. Arguments may double at each: `class P(Generic[T]): p: P[tuple[T, T]]`."""
@@ -174,4 +188,35 @@ def is_applied_by_pydantic(mark: Any) -> bool:
     bounds = [getattr(mark, name, None) for name in BOUNDS]
     return isinstance(getattr(mark, "pattern", None), re.Pattern) or any(
         bound is not None and not isinstance(bound, (int, float, Decimal)) for bound in bounds
+    )
+
+
+def is_never_hashable(tp: Any, entered: tuple[Any, ...] = ()) -> bool:
+    """Return whether no value of a type can be hashed, so that none is an item of a set.
+
+    A type of which some values can be, such as `list[int] | int` or `Any`, is not one. entered: aliases around the
+    type, which may refer to themselves.
+    """
+    origin, args = get_origin(tp), get_args(tp)
+    if hasattr(tp, "__supertype__"):
+        return is_never_hashable(tp.__supertype__, entered)
+    if is_alias(tp):
+        return tp not in entered and is_never_hashable(resolve_alias(tp), (*entered, tp))
+    if origin is Annotated:  # A validator may make another value of it.
+        return not needs_pydantic(args[1:]) and is_never_hashable(args[0], entered)
+    if origin is Union or origin is types.UnionType:
+        return all(is_never_hashable(member, entered) for member in args)
+    if origin is tuple:
+        return Ellipsis not in args and any(is_never_hashable(item, entered) for item in args)
+    cls = origin or tp
+    if cls in (*ARRAYS, *MAPPINGS):  # made as lists, sets and dicts
+        return cls is not frozenset
+    return isinstance(cls, type) and cls.__hash__ is None
+
+
+def unhashable_items(name: str) -> UnsupportedError:
+    """Return the error for a set of items that can never be hashed."""
+    return UnsupportedError(
+        f"A set cannot have items of the type {shorten_text(name)}: they have no hash.",
+        hint="Take list[...] for the set, or items that cannot change: a tuple, a frozenset, a frozen class.",
     )

@@ -28,6 +28,7 @@ from ..base.json_numbers import parse_finite, parse_integer
 from ..frontends.key_schemas import write_key
 from ..frontends.python_types import is_type_adapter, to_key_schema, to_schema
 from ..frontends.type_inspection import (
+    SETS,
     is_alias,
     is_pydantic,
     is_record,
@@ -292,10 +293,15 @@ def convert_collection(origin: type, args: tuple[Any, ...], value: Any) -> Any:
             return tuple(map(convert_value, args, items))
         return tuple(convert_value(args[0] if args else Any, item) for item in items)
     made_items = [convert_value(args[0] if args else Any, item) for item in items]
-    kinds: dict[str, Callable[[list[Any]], Any]] = {"Set": set, "MutableSet": set, "set": set, "frozenset": frozenset}
+    if origin in SETS:
+        try:
+            return frozenset(made_items) if origin is frozenset else set(made_items)
+        except TypeError as error:  # Any, a union and fields of a frozen class may hold what has no hash.
+            raise Misfit(f"an item of a set has no hash: {error}") from error
     if origin.__name__ in ("list", "Sequence", "MutableSequence", "Iterable", "Collection"):
         return made_items
-    return kinds.get(origin.__name__, origin)(made_items)
+    made_as: Any = origin
+    return made_as(made_items)
 
 
 def convert_key(tp: Any, key: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import datetime
 import enum
 import types
@@ -13,6 +14,7 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, Option
 from uuid import UUID
 
 import pytest
+from typing_extensions import TypeAliasType
 
 import constrain
 from constrain.base.errors import UnsupportedError
@@ -251,6 +253,45 @@ def test_types_without_end_are_refused_before_they_fill_the_memory() -> None:
 def test_unknown_types_are_refused() -> None:
     with pytest.raises(UnsupportedError):
         to_schema(type("Own", (), {}))
+
+
+Json = TypeAliasType("Json", "list[Json] | dict[str, Json]")
+Row = NewType("Row", list[int])
+Nest = TypeAliasType("Nest", "tuple[Nest | None, int]")
+
+
+@dataclass(frozen=True)
+class Fixed:
+    x: int
+
+
+UNHASHABLE = [list[int], dict[str, int], list, set[int], Sequence[int], Mapping[str, int], Point, Movie, Json, Row,
+              tuple[int, list[int]], list[int] | Point, Annotated[list[int], Len()]]  # fmt: skip
+HASHABLE = [Any, object, int, str, Fixed, Pair, Color, UUID, Nest, frozenset[int], tuple[list[int], ...], tuple[()],
+            list[int] | int, tuple[int, str], Literal["a"]]  # fmt: skip
+
+
+def test_items_of_a_set_that_have_no_hash_are_refused() -> None:
+    for item in UNHASHABLE:
+        for tp in (set[item], frozenset[item], collections.abc.Set[item], dict[str, set[item]]):
+            with pytest.raises(UnsupportedError, match="A set cannot have items of the type"):
+                to_schema(tp)
+    for item in HASHABLE:
+        assert to_schema(set[item])["type"] == "array"
+
+
+def test_pydantic_refuses_items_of_a_set_that_have_no_hash() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    model = pydantic.create_model("Model", x=(int, ...))
+    frozen = pydantic.create_model("Frozen", x=(int, ...), __config__=pydantic.ConfigDict(frozen=True))
+    for item in (list[int], dict[str, int], set[int], Point, model):
+        holder = pydantic.create_model("Holder", item=(item, ...), items=(set[item], ...))
+        for tp in (set[model], holder, pydantic.create_model("Holder", items=(frozenset[item], ...))):
+            with pytest.raises(UnsupportedError, match="A set cannot have items of the type"):
+                to_schema(tp)
+    for item in (frozen, Fixed, tuple[int, ...], Any):
+        to_schema(pydantic.create_model("Holder", item=(item, ...), items=(set[item], ...)))
+    to_schema(set[frozen])
 
 
 def test_classes_as_values_are_refused() -> None:

@@ -172,6 +172,16 @@ def test_a_text_that_no_value_has_is_refused_as_by_a_validator() -> None:
         to_value(list[datetime.date], '["0000-01-01"]')
 
 
+def test_items_of_a_set_that_have_no_hash_are_refused() -> None:
+    frozen = make_dataclass("Frozen", [("rows", list[int])], frozen=True)
+    for tp, text in [(set, '[[1]]'), (frozenset, '[{"a": 1}]'), (set[Any], "[1, []]"), (set[list[int] | int], "[[1]]"),
+                     (typing.AbstractSet[Any], "[[]]"), (set[frozen], '[{"rows": []}]')]:  # fmt: skip
+        assert not constrain.validate(to_schema(tp), text=text)
+        with pytest.raises(Misfit, match="has no hash"):
+            to_value(tp, text)
+    assert to_value(set[Any], "[1, 2]") == {1, 2}
+
+
 def test_what_only_pydantic_applies_is_given_to_pydantic() -> None:
     pydantic = pytest.importorskip("pydantic")
     import annotated_types
