@@ -49,7 +49,7 @@ from .type_inspection import (
     unhashable_items,
 )
 
-__all__ = ["is_type_adapter", "to_key_schema", "to_schema"]
+__all__ = ["is_type_adapter", "is_type_expression", "to_key_schema", "to_schema"]
 
 Schema = dict[str, Any]
 
@@ -120,12 +120,9 @@ def to_key_schema(tp: Any) -> Schema:
 
 
 def check_is_type(tp: Any) -> None:
-    """Raise TypeError unless `tp` is a class or a type expression of `typing`."""
-    if tp is None or isinstance(tp, (type, str, ForwardRef)) or is_type_adapter(tp):
+    """Raise TypeError unless `tp` is a class, its name, or a type expression of `typing`."""
+    if is_type_expression(tp) or isinstance(tp, (str, ForwardRef)):
         return
-    if type(tp).__module__ in ("typing", "typing_extensions", "types") and not isinstance(tp, types.FunctionType):
-        if not isinstance(tp, (types.BuiltinFunctionType, types.ModuleType, types.SimpleNamespace)):
-            return
     if hasattr(tp, "token_nodes"):
         wanted = "it is a form already: give it as grammar="
     elif hasattr(type(tp), "__pydantic_validator__") or is_dataclass(tp):
@@ -133,6 +130,14 @@ def check_is_type(tp: Any) -> None:
     else:
         wanted = "give a JSON Schema as dict, bool or JSON text, or a class such as a Pydantic model"
     raise TypeError(f"the schema is {describe_value(tp)}: {wanted}")
+
+
+def is_type_expression(value: object) -> bool:
+    """Return whether a value is None, a class, a TypeAdapter or a type expression of `typing`."""
+    if value is None or isinstance(value, type) or is_type_adapter(value):
+        return True
+    others = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.SimpleNamespace)
+    return type(value).__module__ in ("typing", "typing_extensions", "types") and not isinstance(value, others)
 
 
 def is_type_adapter(value: object) -> bool:

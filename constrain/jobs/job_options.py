@@ -10,11 +10,12 @@ from importlib import import_module
 from os import PathLike
 from typing import Any, Literal
 
-from ..base.errors import ArgumentError, ConstrainError, check_choice, check_count, check_type
+from ..base.errors import ArgumentError, ConstrainError, check_choice, check_count, check_type, describe_value
 from ..base.options import Style
 from ..base.version import __version__
 from ..compilation.constraint_compiler import to_grammar
 from ..forms import Form, grammar as form_of
+from ..frontends.python_types import is_type_expression
 
 __all__ = ["CONSTRAINTS", "JobOptions", "Sync"]
 
@@ -133,7 +134,7 @@ def shorten_value(value: Any) -> str:
 
 
 def import_type(name: str) -> Any:
-    """Import a Python type that is named "package.module:Name". Raise ArgumentError if there is none."""
+    """Import a Python type that is named "package.module:Name". Raise ArgumentError if there is none of this name."""
     module, colon, path = name.partition(":")
     try:
         if not colon or not path:
@@ -148,4 +149,9 @@ def import_type(name: str) -> Any:
             f"the type {name!r} cannot be imported: {error.__class__.__name__}: {error}",
             hint='Give "package.module:Name" of a module that Python can import here and on every worker.',
         ) from error
-    return found
+    if not is_type_expression(found):
+        raise ArgumentError(
+            f"{name!r} is {describe_value(found)}, which is not a type",
+            hint='Give "package.module:Name" of a class, such as a Pydantic model, a dataclass or a TypedDict.',
+        )
+    return type(None) if found is None else found  # As an argument, None means that there is none.

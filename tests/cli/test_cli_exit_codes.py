@@ -190,6 +190,13 @@ def test_faults_of_generate(run: Run, arguments: Arguments, code: int) -> None:
     assert answer.code == code, answer.err
 
 
+@pytest.mark.parametrize("name", ["os:getcwd", "os:path", "os:sep", "os:environ", "math:pi", "typing:cast"])
+def test_a_name_of_what_is_no_type(run: Run, name: str) -> None:
+    answer = run("generate", "--pydantic", name)
+    assert answer.code == 2
+    assert f"'{name}' is " in answer.err and "which is not a type" in answer.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -121,7 +121,7 @@ def test_one_constraint_for_all_rows_at_most() -> None:
     assert parse({}, JobOptions(prompt="x", type="builtins:int")).arguments["type"] is int
 
 
-@pytest.mark.parametrize("name", ["int", "builtins:", ":int", "no.such:x", "builtins:nothing", "json:"])
+@pytest.mark.parametrize("name", ["int", "builtins:", ":int", "no.such:x", "builtins:nothing", "json:", "os:getcwd"])
 def test_types_that_cannot_be_imported(name: str) -> None:
     with pytest.raises(ArgumentError, match="type"):
         JobOptions(type=name)
