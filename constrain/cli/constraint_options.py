@@ -151,7 +151,10 @@ def read_typed(typed: TypedOptions, options: SchemaOptions) -> GivenConstraint:
     """Return the constraint of --type, --pydantic or --tools."""
     if typed.type is not None:
         with attribute_errors("--type"):
-            return GivenConstraint("--type", {"type": parse_type(typed.type)}, options)
+            wanted = parse_type(typed.type)
+            if wanted is None:  # As an argument, None means that there is none.
+                wanted = type(None)
+            return GivenConstraint("--type", {"type": wanted}, options)
     if typed.pydantic is not None:
         return GivenConstraint(typed.pydantic, {"type": import_class(typed.pydantic)}, options)
     assert typed.tools is not None

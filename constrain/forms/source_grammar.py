@@ -42,7 +42,8 @@ def read_source(
     check_type("style", style, Style, STYLE_WANTED)
     check_type("limits", limits, Limits, LIMITS_WANTED)
     if len(given) != 1:
-        raise TypeError(f"give exactly one of schema, regex, grammar, choices, type; got {', '.join(given) or 'none'}")
+        found = ", ".join(given) or "none (null alone is type=type(None))"
+        raise TypeError(f"give exactly one of schema, regex, grammar, choices, type; got {found}")
     if grammar is not None:
         if isinstance(grammar, Grammar):
             return grammar

@@ -60,7 +60,10 @@ class ConstraintRequest:
     def __post_init__(self) -> None:
         if len(self.given) != 1:
             names = " and ".join(f"{name}=" for name in self.given) or "nothing"
-            raise ConstrainError(f"got {names}: give exactly one of schema=, regex=, grammar=, choices= and type=")
+            raise ConstrainError(
+                f"got {names}: give exactly one of schema=, regex=, grammar=, choices= and type=",
+                hint="" if self.given else "The type of None is given as type=type(None).",
+            )
         if self.choices is not None and not all(isinstance(choice, str) for choice in self.choices):
             raise ConstrainError("choices must be texts", hint="For other values use schema={'enum': [...]} or type=.")
         if isinstance(self.choices, str):

@@ -114,6 +114,11 @@ def test_a_type_gives_the_value_that_the_function_gives(run: Run) -> None:
     assert answer.code == 0 and (text["text"], text["value"]) == (expected.text, expected.value)
 
 
+@has_model
+def test_the_type_none(run: Run) -> None:
+    assert run("generate", "--type", "None", "--seed", "1").out == "null\n"
+
+
 # ---- classes and tools -------------------------------------------------------------------------------------------
 
 

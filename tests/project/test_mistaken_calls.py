@@ -183,6 +183,8 @@ REFUSED: dict[str, tuple[Call, type[Exception], str, str]] = {
     "generate(model, prompt, schema)": (
         lambda: unchecked(constrain.generate)("demo", "x", {}), TypeError, "by position", "by name"),
     "generate() without a constraint": (generate, ConstrainError, "got nothing", "exactly one of schema="),
+    "generate(type=None)": (lambda: generate(type=None), ConstrainError, "got nothing", "type=type(None)"),
+    "compile(type=None)": (lambda: compile(vocabulary(), type=None), TypeError, "got none", "type=type(None)"),
     "generate() with two constraints": (
         lambda: generate(regex="a", choices=["a"]), ConstrainError, "regex= and choices=", "exactly one"),
     "generate(sampler=) misspelt": (lambda: generate(regex="a", sampler="mask"), UnsupportedError, "'mask'", "masked"),
