@@ -7,12 +7,14 @@ leap seconds, discriminators are required, keys of dicts are of their type, and 
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
+from enum import Enum
 from typing import Any, cast
 
 from ..base.errors import UnsupportedError
 from .key_schemas import build_key_schema
 from .schema_bounds import add_digits
-from .type_inspection import unhashable_items
+from .type_inspection import check_json_values, is_json, unhashable_items
 
 __all__ = ["SECONDS", "make_generator"]
 
@@ -57,6 +59,17 @@ def make_generator() -> Any:
             made = super().frozenset_schema(schema)
             made.pop("uniqueItems", None)
             return made
+
+        def enum_schema(self, schema: Any) -> Schema:
+            cls = schema["cls"]
+            if cls._missing_.__func__ is vars(Enum)["_missing_"].__func__:  # its own may read any value
+                check_json_values(cls.__name__, (member.value for member in schema["members"]), is_compared)
+            return super().enum_schema(schema)
+
+        def literal_schema(self, schema: Any) -> Schema:
+            values = (value.value if isinstance(value, Enum) else value for value in schema["expected"])
+            check_json_values("a Literal", values, is_compared)
+            return super().literal_schema(schema)
 
         def decimal_schema(self, schema: Any) -> Schema:
             made = super().decimal_schema(schema)
@@ -121,6 +134,11 @@ def write_time(schema: Schema, offset: str | int | None) -> Schema:
         return {**schema, "pattern": SECONDS}
     date = f"{FULL_DATE}T" if schema.get("format") == "date-time" else ""  # The formats have an offset.
     return {"type": "string", "pattern": f"^{date}{HOUR}:{MINUTE}:[0-5][0-9]{SECFRAC}$"}
+
+
+def is_compared(value: Any) -> bool:
+    """Return whether Pydantic finds a value of an Enum or Literal in JSON, where it has neither tuples nor Decimals."""
+    return is_json(value) and not isinstance(value, (tuple, Decimal))
 
 
 def check_items(schema: Any, named: dict[str, Any]) -> None:

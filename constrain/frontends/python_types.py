@@ -36,6 +36,7 @@ from .type_inspection import (
     MAPPINGS,
     MOST_NESTED,
     SETS,
+    check_json_values,
     is_alias,
     is_never_hashable,
     is_pydantic,
@@ -169,7 +170,7 @@ class _TypeConverter:
         if getattr(origin, "__name__", getattr(origin, "_name", "")) in MARKS:
             return self.of(args[0])
         if origin is Literal:
-            return {"enum": [item.value if isinstance(item, Enum) else item for item in args]}
+            return self.choice(tp, [item.value if isinstance(item, Enum) else item for item in args])
         if origin is Union or origin is getattr(types, "UnionType", None):
             return {"anyOf": [self.of(item) for item in args]}
         if isinstance(tp, (str, ForwardRef, TypeVar)):
@@ -231,6 +232,11 @@ class _TypeConverter:
                 schema = add_bounds(schema, bounds, lengths)
         return schema
 
+    def choice(self, tp: Any, values: list[Any]) -> Schema:
+        """Return the schema of the values of an Enum or Literal."""
+        check_json_values(_name(tp), values)
+        return {"enum": values}
+
     def collection(self, origin: Any, args: tuple[Any, ...]) -> Schema | None:
         """Return the schema of list[int], tuple[int, str], dict[str, int] and the like; None for any other type."""
         if origin is tuple:
@@ -268,7 +274,7 @@ class _TypeConverter:
         if origin is not tp:
             return self.pydantic(tp)
         if issubclass(tp, Enum):
-            return {"enum": [member.value for member in tp]}
+            return self.choice(tp, [member.value for member in tp])
         plain = next((dict(SCALARS[base]) for base in (str, int, float) if issubclass(tp, base)), None)
         return plain or self.pydantic(tp)
 

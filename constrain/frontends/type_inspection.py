@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import collections
 import collections.abc
+import math
 import re
 import sys
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import Field, InitVar, fields, is_dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ..base.errors import UnsupportedError, shorten_text
+from ..base.errors import UnsupportedError, describe_value, shorten_text
 from .schema_bounds import BOUNDS
 
 __all__ = [
@@ -21,8 +22,10 @@ __all__ = [
     "MAPPINGS",
     "MOST_NESTED",
     "SETS",
+    "check_json_values",
     "count_levels",
     "is_alias",
+    "is_json",
     "is_never_hashable",
     "is_pydantic",
     "is_record",
@@ -189,6 +192,27 @@ def is_applied_by_pydantic(mark: Any) -> bool:
     return isinstance(getattr(mark, "pattern", None), re.Pattern) or any(
         bound is not None and not isinstance(bound, (int, float, Decimal)) for bound in bounds
     )
+
+
+def is_json(value: Any) -> bool:
+    """Return whether a value can be written as JSON, a tuple as an array."""
+    if isinstance(value, (list, tuple)):
+        return all(map(is_json, value))
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and is_json(item) for key, item in value.items())
+    if isinstance(value, (float, Decimal)):
+        return math.isfinite(value)
+    return value is None or isinstance(value, (str, int))
+
+
+def check_json_values(name: str, values: Iterable[Any], is_read: Callable[[Any], bool] = is_json) -> None:
+    """Raise UnsupportedError if a value of an Enum or Literal is not read from JSON. name: that of the type."""
+    for value in values:
+        if not is_read(value):
+            raise UnsupportedError(
+                f"{describe_value(value)}, a value of {shorten_text(name)}, cannot be read from JSON.",
+                hint="Take texts, numbers, booleans or None for the values.",
+            )
 
 
 def is_never_hashable(tp: Any, entered: tuple[Any, ...] = ()) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections.abc
 import datetime
 import enum
+import re
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -248,6 +249,35 @@ def test_types_without_end_are_refused_before_they_fill_the_memory() -> None:
         to_schema(Doubled[int])
     nested = Boxed[Boxed[Boxed[Boxed[int]]]]
     assert len(to_schema(list[nested])["$defs"]) == 4
+
+
+def test_values_that_json_does_not_have_are_refused() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    day = datetime.date(2024, 1, 2)
+    dates, numbers, keys = enum.Enum("Dates", {"A": day}), enum.Enum("Nan", {"A": float("nan")}), {"A": {1: 2}}
+    for tp, value in [(dates, "datetime.date"), (numbers, "nan"), (enum.Enum("Keys", keys), "{1: 2}"),
+                      (Literal[b"x"], "b'x'"), (Literal["a", dates.A], "datetime.date")]:  # fmt: skip
+        name = "Literal" if typing.get_origin(tp) is Literal else tp.__name__
+        for holder in (tp, dict[str, tp], pydantic.create_model("Model", x=(tp, ...))):
+            with pytest.raises(UnsupportedError, match=f"{re.escape(value)}.*, a value of .*{name}"):
+                to_schema(holder)
+    assert to_schema(enum.Enum("Tuples", {"A": (1, [2.5, None])})) == {"enum": [(1, [2.5, None])]}
+
+
+def test_an_enum_that_reads_other_values_is_left_to_pydantic() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Dates(enum.Enum):
+        @classmethod
+        def _missing_(cls, value: object) -> Dates:
+            return cls(datetime.date.fromisoformat(str(value)))
+
+    class Day(Dates):
+        FIRST = datetime.date(2024, 1, 1)
+
+    model = pydantic.create_model("Model", day=(Day, ...))
+    assert accepts(to_grammar(to_schema(model)), '{"day": "2024-01-01"}')
+    assert model.model_validate_json('{"day": "2024-01-01"}').day is Day.FIRST
 
 
 def test_unknown_types_are_refused() -> None:
