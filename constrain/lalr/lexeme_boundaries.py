@@ -289,6 +289,7 @@ class LexemeBoundaries:
         spend_work(int((self.table.action != 0).sum()) + len(readable) * len(self._letters_of) // 8, WORK)
         rows, skipped = self._rows(), sum(self._letters_of[t] for t in self.ignored)
         visited: set[tuple[int, int]] = set()
+        read = skipped  # letters whose targets are in the worklist, since these do not depend on the state before it
         worklist = [(self.table.start, 0)]
         while worklist:
             state, context = worklist.pop()
@@ -299,9 +300,13 @@ class LexemeBoundaries:
             spend_work(5, WORK)
             if permitted[state] & ~readable.get(key, 0):
                 return False
-            for k in list_members(self.next_letters.get(key, 0) & (rows[state] | skipped)):
+            letters = self.next_letters.get(key, 0)
+            worklist += [(state, self.letters[k][1]) for k in list_members(letters & skipped)]
+            fresh = letters & rows[state] & ~read
+            read |= fresh
+            for k in list_members(fresh):
                 t, after = self.letters[k]
-                worklist += [(state, after)] if t in self.ignored else [(target, after) for target in self.targets[t]]
+                worklist += [(target, after) for target in self.targets[t]]
         return True
 
     # ---- letters ------------------------------------------------------------------------------------------------
