@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -25,11 +26,11 @@ def quote_string(text: str) -> str:
 
 def spell_canonically(value: Value, rng: random.Random) -> str | None:
     """Return the canonical spelling with one of three styles of white space; None if it has too many
-    digits in a row.
+    digits in a row. Empty arrays and objects have none inside, as the default style and common JSON writers.
     """
     comma, colon, blank = rng.choice(((",", ":", ""), (", ", ": ", ""), (", ", ": ", ""), (",\n", ": ", "\n  ")))
     try:
-        return write_value(value, spell_number, quote_string, lambda: comma, lambda: colon, lambda: blank)
+        return write_value(value, spell_number, quote_string, lambda: comma, lambda: colon, lambda: blank, lambda: "")
     except OverflowError:
         return None
 
@@ -47,31 +48,39 @@ def spell_freely(value: Value, rng: random.Random) -> str:
     def string(text: str) -> str:
         return escape_string(text, escapes, rng) if escapes else quote_string(text)
 
-    inner = write_value(value, number, string, lambda: blank() + "," + blank(), lambda: blank() + ":" + blank(), blank)
+    def separate(mark: str) -> Callable[[], str]:
+        return lambda: blank() + mark + blank()
+
+    inner = write_value(value, number, string, separate(","), separate(":"), blank, blank)
     return blank() + inner + blank()
 
 
-def write_value(value: Value, number: Any, string: Any, comma: Any, colon: Any, blank: Any) -> str:
-    """Return the text of a value. Further arguments: functions that return the text of each part."""
+def write_value(value: Value, number: Any, string: Any, comma: Any, colon: Any, blank: Any, empty: Any) -> str:
+    """Return the text of a value. Further arguments: functions that return the text of each part.
+
+    blank, empty: white space inside the brackets of arrays and objects with members, and of those without.
+    """
     if isinstance(value, Number):
         return str(number(value))
     if isinstance(value, str):
         return str(string(value))
     if isinstance(value, list):
-        inner = [write_value(item, number, string, comma, colon, blank) for item in value]
+        inner = [write_value(item, number, string, comma, colon, blank, empty) for item in value]
         opening, closing = "[]"
     elif isinstance(value, dict):
         inner = [
-            string(key) + colon() + write_value(item, number, string, comma, colon, blank)
+            string(key) + colon() + write_value(item, number, string, comma, colon, blank, empty)
             for key, item in value.items()
         ]
         opening, closing = "{}"
     else:
         return json.dumps(value)
+    if not inner:
+        return f"{opening}{empty()}{closing}"
     text: str = ""
     for position, item in enumerate(inner):
         text += (comma() if position else "") + item
-    return f"{opening}{blank()}{text}{blank() if inner else ''}{closing}"
+    return f"{opening}{blank()}{text}{blank()}{closing}"
 
 
 def spell_number(number: Number) -> str:

@@ -31,6 +31,7 @@ from bench.workers import Failure
 TOKENS = [bytes((byte,)) for byte in range(256)] + [b'":', b'","', b"\xc3\xa9", b"\\u00", b"12", b'{"a', b"}}", b"ab"]
 VOCABULARY = SimpleNamespace(tokens=TOKENS, encode=lambda text: list(text.encode()))
 
+DEFAULT = constrain.compile(constrain.Vocabulary.from_tokens([*TOKENS, b"<end>"], [len(TOKENS)]), schema={})
 
 json_values = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-(10**20), 10**20), st.floats(-1e30, 1e30),
@@ -158,6 +159,14 @@ def exactly(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: exactly(item) for key, item in value.items()}
     return (value.value, "number") if isinstance(value, Number) else value
+
+
+@given(json_values, st.randoms(use_true_random=False))
+def test_the_default_style_has_every_canonical_spelling(value: Any, rng: random.Random) -> None:
+    text = spell_canonically(parse_exactly(json.dumps(value)), rng)
+    matcher = DEFAULT.matcher()
+    matcher.advance_bytes((text or "null").encode())
+    assert matcher.is_complete
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=5), st.randoms(use_true_random=False))
