@@ -15,6 +15,8 @@ from .state_cache import StateCache
 
 __all__ = ["SetCosts"]
 
+SPACE, QUOTE, BACKSLASH = b' "\\'
+
 
 class SetCosts:
     """Costs of the sets of one state cache in one epoch, each computed once.
@@ -28,13 +30,14 @@ class SetCosts:
         self.costs = costs
         self.epoch = state_cache.epoch
         self._sets: dict[tuple[int, bool], int] = {}  # by set and `_is_repeated`
-        self._literal: dict[int, int] = {}  # by set: the next instruction of its cheapest configuration
+        self._next_bytes: dict[int, int] = {}  # by set: the next byte of its cheapest configuration, as far as known
         self._is_repeated = False  # whether the open member of the current set is assumed to equal an earlier one
         self._nodes: dict[bool, dict[int, int]] = {False: {0: 0}, True: {0: 0}}  # by `_is_repeated`, then stack node
         self._states: dict[int, tuple[int, set[int], int, bool]] = {}  # see `_read_object_state`
-        self._due: dict[int, tuple[set[int], int]] = {}  # by object state: see `_find_due`
+        self._due: dict[int, tuple[set[int], int, int]] = {}  # by object state: see `_find_due`
         self._after_key: dict[tuple[int, int], int] = {}  # by object state and key: see `_cost_after_key`
         self._by_rank: dict[int, list[int]] = {}  # by object block: its keys in order of their spelling
+        self._keys: dict[tuple[int, int, int], tuple[int, int]] = {}  # see `_find_cheapest_key`
         self._uncharged = 0  # work not charged yet: parser states and object keys that were read
 
     @property
@@ -67,11 +70,13 @@ class SetCosts:
                 configs = self.state_cache.arrays[at.CONFIGS][5 * first : 5 * (first + record[at.SET_COUNT])].reshape(
                     -1, 5
                 )
-                least = NEVER
+                least, cheapest = NEVER, None
                 for config in configs.tolist():
-                    cost, op = self._configuration_cost(*config), self.costs.code[config[0]]
-                    if cost < least or (cost == least and op < 256):
-                        least, self._literal[number] = cost, op
+                    cost = self._configuration_cost(*config)
+                    if cost < least or (cost == least and self.costs.code[config[0]] < 256):
+                        least, cheapest = cost, config
+                if cheapest is not None:
+                    self._next_bytes[number] = self._find_next_byte(*cheapest)
             self._sets[number, is_repeated] = least
         return least
 
@@ -101,7 +106,7 @@ class SetCosts:
         if op == at.SET:
             return below + self._string_cost(q, extra) + self._cost_from(pc + 2, register)
         if op == at.KEYS:
-            return below + self._key_cost(pc, q, register)
+            return below + self._find_cheapest_key(pc, q, register)[0]
         if op == at.OTHER:
             return (
                 below
@@ -110,6 +115,23 @@ class SetCosts:
                 + self._cost_after_key(register, code[pc + 4])
             )
         return below + self._cost_from(pc, register)
+
+    def _find_next_byte(self, pc: int, q: int, node: int, register: int, extra: int) -> int:
+        """Return the byte with which a cheapest completion of a configuration continues; -1 if it is not known.
+
+        It is only tried first, so it may be wrong: within an escape it is.
+        """
+        code = self.costs.code
+        if code[pc] < 256:
+            return code[pc]
+        if code[pc] != at.KEYS or self._find_cheapest_key(pc, q, register)[1] < 0:
+            return -1
+        strings, _, _, depth = self.state_cache.arrays[at.CURSORS][5 * q : 5 * q + 4].tolist()
+        offsets = strings + at.STR_OFFSETS + self._find_cheapest_key(pc, q, register)[1]
+        place, end = code[offsets] + depth, code[offsets + 1]
+        if place == end:
+            return QUOTE
+        return BACKSLASH if code[place] < SPACE or code[place] in (QUOTE, BACKSLASH) else code[place]
 
     def _cost_from(self, pc: int, register: int) -> int:
         """Return the least bytes from an instruction to the end of its rule."""
@@ -207,12 +229,15 @@ class SetCosts:
         known = self._states[state] = block, seen, members, not seen and following == 0 and names == at.NO_NAMES
         return known
 
-    def _find_due(self, state: int) -> tuple[set[int], int]:
-        """Return the keys still required in an object state, and the least bytes from after a member to its end."""
+    def _find_due(self, state: int) -> tuple[set[int], int, int]:
+        """Return the keys still required in an object state, the least bytes from after a member to its end, and the
+        most bytes of a member that is among these only for the number of members (0 for none).
+        """
         found = self._due.get(state)
         if found is None:
             block, seen, members, _ = self._read_object_state(state)
-            found = self.costs.due(block, seen), self.costs.members(block, seen, members, fresh=0)
+            demand = self.costs.demand(block, seen, members)
+            found = self.costs.due(block, seen), self.costs.around(block, demand, fresh=0), demand.filler
             self._due[state] = found
             self._uncharged += 2 * self.costs.code[block]
         return found
@@ -236,23 +261,31 @@ class SetCosts:
             return 1 + self.costs.value(self.costs.code[pc + 3]) + self._cost_after_key(state, self.costs.code[pc + 4])
         # Before the quote of a key: all required keys, in an allowed order; if there are none, the cheapest key.
         self._uncharged += 2 * self.costs.code[block]
-        count, total = self.costs.demand(block, seen, members)
+        count, total, _ = self.costs.demand(block, seen, members)
         around = self.costs.layout(block)
         if count:
             return min(NEVER, total + (count - 1) * around.comma + around.close - 1)
         keys = [k for k in range(self.costs.code[block]) if k not in seen]
-        return min((self.costs.member(block, k) for k in keys), default=4) - 1 + around.close
+        least = min((self.costs.member(block, k) for k in keys), default=NEVER)
+        return min(NEVER, least, self.costs.undeclared(block)) - 1 + around.close
 
-    def _key_cost(self, pc: int, q: int, state: int) -> int:
-        """Return the least bytes to close an object from within a declared key: suffix, value and required members."""
+    def _find_cheapest_key(self, pc: int, q: int, state: int) -> tuple[int, int]:
+        """Return the least bytes to close an object from within a declared key, and the rank of that key; -1 for none.
+
+        They are those of its suffix, its value and the required members.
+        """
+        found = self._keys.get((pc, q, state))
+        if found is not None:
+            return found
         code = self.costs.code
         block = code[pc + 1]
         strings, low, high, depth = self.state_cache.arrays[at.CURSORS][5 * q : 5 * q + 4].tolist()
         offsets, quote = strings + at.STR_OFFSETS, code[strings + at.STR_ESCAPES]
         allowed = state + at.O_BITS + code[block + at.OBJ_WORDS]
-        bits, best = self.state_cache.arrays[at.OBJECTS], NEVER
-        due, after = self._find_due(state)
-        comma = self.costs.layout(block).comma
+        bits, best = self.state_cache.arrays[at.OBJECTS], (NEVER, -1)
+        self.costs.owner_of(pc)  # reads the rule of the object, if that has not been done
+        due, after, filler = self._find_due(state)
+        comma, needs = self.costs.layout(block).comma, code[block + at.OBJ_NEEDS]
         by_rank = self._by_rank.get(block)
         if by_rank is None:
             first = code[block + at.OBJ_RANKS]
@@ -264,6 +297,19 @@ class SetCosts:
                 key = by_rank[rank]
                 suffix = code[offsets + rank + 1] - code[offsets + rank] - depth + quote
                 target = code[code[block + at.OBJ_TARGETS] + key]
-                members = after - comma - self.costs.member(block, key) if key in due else after
-                best = min(best, suffix + self.costs.value(target) + members)
+                if after >= NEVER or (needs and self._has_needs(block, key)):
+                    members = self._cost_after_key(state, key)
+                elif key in due or filler:
+                    cost = self.costs.member(block, key)
+                    members = after - comma - (cost if key in due else min(cost, filler))
+                else:
+                    members = after
+                best = min(best, (suffix + self.costs.value(target) + members, rank))
+        self._keys[pc, q, state] = best
         return best
+
+    def _has_needs(self, block: int, key: int) -> bool:
+        """Return whether a key of an object requires other keys."""
+        words = self.costs.code[block + at.OBJ_WORDS]
+        first = self.costs.code[block + at.OBJ_NEEDS] + key * words
+        return any(self.costs.code[first : first + words])

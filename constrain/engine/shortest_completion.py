@@ -260,7 +260,7 @@ class CompletionSearch(SetCosts):
     def _order_bytes(self, number: int) -> bytes:
         """Return a superset of the bytes that can follow a set, first the one of least cost, if it is known."""
         record = self.state_cache.arrays[at.SETS][number * at.SET_W : (number + 1) * at.SET_W]
-        count, first = int(record[at.SET_ALLOWED]), self._literal.get(number, -1)
+        count, first = int(record[at.SET_ALLOWED]), self._next_bytes.get(number, -1)
         if count > at.NARROW:
             return order_bit_set(record[at.SET_NEXT : at.SET_NEXT + 8].tobytes(), first)
         return order_bytes(record[at.SET_BYTES : at.SET_BYTES + 2].tobytes()[:count], first)

@@ -64,6 +64,18 @@ class _LayoutCosts(NamedTuple):
     empty: int
 
 
+class Demand(NamedTuple):
+    """The members that an object still needs at least.
+
+    count: their number. total: their least bytes, without commas. filler: the most bytes of one of them that is needed
+    only for the number of members; 0 if there is none.
+    """
+
+    count: int
+    total: int
+    filler: int
+
+
 class LeastCosts:
     """Least lengths of the rules, leaves and configurations of a program.
 
@@ -330,42 +342,48 @@ class LeastCosts:
 
     def members(self, block: int, seen: set[int], members: int, fresh: int) -> int:
         """Return the least bytes to complete and close an object; `fresh` is 1 if no comma comes first, else 0."""
-        count, total = self.demand(block, seen, members)
-        around = self.layout(block)
-        if not count:
-            return around.empty if fresh else around.close
-        return min(NEVER, total + (count - fresh) * around.comma + fresh * around.open + around.close)
+        return self.around(block, self.demand(block, seen, members), fresh)
 
-    def demand(self, block: int, seen: set[int], members: int) -> tuple[int, int]:
-        """Return the number of members that are still required, and their least bytes without commas."""
+    def around(self, block: int, demand: Demand, fresh: int) -> int:
+        """Return the least bytes of the members that an object still needs, and to close it; see `members`."""
+        around = self.layout(block)
+        if not demand.count:
+            return around.empty if fresh else around.close
+        commas = (demand.count - fresh) * around.comma
+        return min(NEVER, demand.total + commas + fresh * around.open + around.close)
+
+    def demand(self, block: int, seen: set[int], members: int) -> Demand:
+        """Return what an object with these keys and this number of members still needs."""
         code = self.code
         due = self.due(block, seen)
         costs = [self.member(block, key) for key in due]
-        fill, first = 0, code[block + at.OBJ_COUNT]
+        first = code[block + at.OBJ_COUNT]
         for mark in range(first, first + code[block + at.OBJ_MARKS]):
             if mark not in seen:
-                costs.append(self.marked(block, mark))
-        missing = code[block + at.OBJ_LOW] - members - len(costs)
+                costs.append(self.undeclared(block, mark))
+        missing, fillers = code[block + at.OBJ_LOW] - members - len(costs), list[int]()
         if missing > 0:
-            keys = range(code[block + at.OBJ_COUNT])
-            spare = sorted(self.member(block, key) for key in keys if key not in seen and key not in due)
-            costs += spare[:missing]
-            if code[block + at.OBJ_OTHERS]:
-                fill = max(0, missing - len(spare))  # undeclared keys: `"":0`
-            elif missing > len(spare):
-                costs.append(NEVER)
-        return len(costs) + fill, min(NEVER, sum(costs) + 4 * fill)
+            other = self.undeclared(block) if code[block + at.OBJ_OTHERS] else NEVER
+            spare = [self.member(block, key) for key in range(first) if key not in seen and key not in due]
+            fillers = sorted(cost for cost in spare if cost < other)[:missing]
+            fillers += [other] * min(missing - len(fillers), 1)
+        more = max(0, missing - len(fillers))  # members that are as long as the last one, whose names are other ones
+        total = sum(costs) + sum(fillers) + (more * fillers[-1] if more else 0)
+        return Demand(len(costs) + len(fillers) + more, min(NEVER, total), fillers[-1] if fillers else 0)
 
-    def marked(self, block: int, mark: int) -> int:
-        """Return the least bytes of a member that sets a mark."""
-        found = self._members.get((block, -1 - mark))
+    def undeclared(self, block: int, mark: int | None = None) -> int:
+        """Return the least bytes of a member with an undeclared key, of those that set a mark if one is given."""
+        place = block, -1 if mark is None else -2 - mark
+        found = self._members.get(place)
         if found is not None:
             return found
         code = self.code
-        instructions = (pc for pc in self.object_rules[block].order if code[pc] == at.OTHER and code[pc + 4] == mark)
+        instructions = [pc for pc in self.object_rules[block].order if code[pc] == at.OTHER]
+        if mark is not None:
+            instructions = [pc for pc in instructions if code[pc + 4] == mark]
         found = min((1 + self.leaf(code[pc + 2], 0) + self.value(code[pc + 3]) for pc in instructions), default=NEVER)
         if self._solved:
-            self._members[block, -1 - mark] = found
+            self._members[place] = found
         return found
 
     def layout(self, block: int) -> _LayoutCosts:

@@ -8,7 +8,7 @@ from collections import deque
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from constrain import LimitError, Matcher, Style, TokenRefused, Vocabulary, compile, compile_grammar
+from constrain import LimitError, Matcher, Style, TokenRefused, UnsatisfiableError, Vocabulary, compile, compile_grammar
 from constrain.automata.listed_words import ListedWords
 from constrain.engine.shortest_completion import completion_search
 from constrain.grammar.nodes import Choice, Grammar, JsonString, Literal, Node, Repeat, Rule, Sequence, Strings
@@ -90,6 +90,42 @@ def test_costs_of_listed_words_are_exact(words: list[str], data: st.DataObject) 
         # A backslash more often than by chance: escapes are long.
         byte = 92 if 92 in allowed and data.draw(st.booleans()) else data.draw(st.sampled_from(allowed))
         matcher.advance_bytes(bytes([byte]))
+
+
+KEYS = "abcd"
+
+
+@st.composite
+def small_objects(draw: st.DrawFn) -> dict[str, object]:
+    """A schema of an object whose keys may be required, by themselves, by others, or to reach a number of members."""
+    values = st.sampled_from([{"const": 0}, {"const": 1000}, {"const": ""}, {"enum": [10, 2]}])
+    names = st.lists(st.sampled_from(KEYS), unique=True, max_size=2)
+    properties = {key: draw(values) for key in KEYS[: draw(st.integers(1, 4))]}
+    schema: dict[str, object] = {"type": "object", "properties": properties, "additionalProperties": False}
+    schema["required"] = [key for key in draw(names) if key in properties]
+    schema["minProperties"] = draw(st.integers(0, len(properties) + 1))
+    if draw(st.booleans()):
+        schema["patternProperties"] = {"^[xy]?$": draw(values)}
+    if draw(st.booleans()):
+        schema["dependentRequired"] = draw(st.dictionaries(st.sampled_from(KEYS), names, max_size=2))
+    return schema
+
+
+@given(small_objects(), st.sampled_from(["schema", "any"]), st.data())
+def test_costs_in_objects_are_exact(schema: dict[str, object], key_order: str, data: st.DataObject) -> None:
+    """With undeclared keys they are lower bounds, since these must differ from each other."""
+    style = Style(whitespace="compact", key_order=key_order)  # type: ignore[arg-type]
+    try:
+        matcher = compile(VOCABULARY, schema=schema, style=style).matcher()
+    except UnsatisfiableError:
+        return
+    while not matcher.is_finished:
+        search = completion_search(matcher._state_cache)
+        cost, shortest = search.cost(matcher._set), find_shortest_length(matcher, 100)
+        assert shortest is not None
+        assert cost <= shortest if "patternProperties" in schema else cost == shortest
+        allowed = sorted(matcher.next_bytes())
+        matcher.advance_bytes(bytes([data.draw(st.sampled_from(allowed))]))
 
 
 def test_a_search_ends_at_a_known_completion() -> None:
