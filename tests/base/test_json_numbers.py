@@ -39,6 +39,6 @@ def test_documents_are_those_of_the_parser_of_schemas(texts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("text", ["[NaN]", "[-Infinity]", '{"a": 1, "a": 1}', "[" * 9, "[1e99999999999999999999]", "["])
-def test_what_is_refused(text: str) -> None:
+def test_parse_strictly_raises_for_invalid_json(text: str) -> None:
     with pytest.raises(ValueError):
         parse_strictly(text, 8)

@@ -305,7 +305,7 @@ def test_a_mistake_is_reported_at_its_place(body: Any, pointer: str) -> None:
          "/format/json_schema/properties/a/type"),
     ],
 )  # fmt: skip
-def test_what_is_not_supported_is_refused_at_its_place(body: Any, pointer: str) -> None:
+def test_unsupported_format_raises_with_its_json_pointer(body: Any, pointer: str) -> None:
     with pytest.raises((UnsupportedError, SchemaError)) as caught:
         our_tag(body)
     assert caught.value.pointer == pointer
@@ -313,7 +313,7 @@ def test_what_is_not_supported_is_refused_at_its_place(body: Any, pointer: str) 
 
 @pytest.mark.parametrize("source", [{}, {"type": "x", "format": ANY}, "[]", "{", {"type": "structural_tag"},
                                     {"triggers": []}, {"structures": [], "triggers": ["a"]}])  # fmt: skip
-def test_what_is_no_structural_tag_is_refused(source: Any) -> None:
+def test_invalid_structural_tag_raises(source: Any) -> None:
     with pytest.raises(SchemaError):
         constrain.structural_tag(source)
 

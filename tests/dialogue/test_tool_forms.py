@@ -207,7 +207,7 @@ def test_errors_of_arguments_name_the_tool() -> None:
 
 
 @pytest.mark.parametrize("envelope", ENVELOPES)
-def test_what_an_envelope_takes_and_reads(envelope: str) -> None:
+def test_each_envelope_accepts_and_parses_tool_calls(envelope: str) -> None:
     text = REQUIRED[envelope]
     wanted = [ToolCall("weather", {"city": "Oslo"}), ToolCall("now", {})][: 1 if envelope == "harmony" else 2]
     assert tool_calls(text, envelope) == wanted

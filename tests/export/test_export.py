@@ -111,7 +111,7 @@ def test_forms_come_back(form: Form, texts: list[str]) -> None:
     assert [larks(text) for text in texts] == wanted
 
 
-def test_it_is_readable() -> None:
+def test_gbnf_export_keeps_rule_names_and_operators() -> None:
     text = to_gbnf(gbnf('root ::= "[" (pair ("," pair)*)? "]"\npair ::= number ":" root\nnumber ::= [0-9]+ "\\n"?'))
     assert text == 'root ::= "[" (pair ("," pair)*)? "]"\npair ::= number ":" root\nnumber ::= [0-9]+ "\\n"?\n'
 
@@ -145,7 +145,7 @@ def test_tokens() -> None:
         (gbnf('root ::= a\na ::= b "x" | "y" a\nb ::= a "z" | "w"').grammar(), "begins with itself"),
     ],
 )
-def test_what_gbnf_cannot_say_is_named(grammar: Grammar, cause: str) -> None:
+def test_gbnf_export_names_the_unsupported_construct(grammar: Grammar, cause: str) -> None:
     with pytest.raises(UnsupportedError, match=cause) as caught:
         to_gbnf(grammar)
     assert caught.value.hint

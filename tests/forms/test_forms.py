@@ -72,7 +72,7 @@ FENCED = free_text(until="```json\n") + json_schema(POINT) + "\n```"
         (json_schema(list[int]), ["[1, 2]"], ['["1"]']),
     ],
 )
-def test_what_forms_mean(form: Form, inside: list[str], outside: list[str]) -> None:
+def test_forms_accept_exactly_their_language(form: Form, inside: list[str], outside: list[str]) -> None:
     constraint = constrain.compile(VOCABULARY, form)
     for text in inside:
         assert accepts_text(constraint, text), text

@@ -96,7 +96,7 @@ def test_all_short_texts(form: Form, clause: Form, meaning: Texts) -> None:
         ),
     ],
 )
-def test_what_combinations_mean(form: Form, inside: list[str], outside: list[str]) -> None:
+def test_combined_forms_accept_exactly_their_language(form: Form, inside: list[str], outside: list[str]) -> None:
     constraint = constrain.compile(BYTES, form)
     for text in inside:
         assert accepts_tokens(constraint, text.encode()), text

@@ -157,7 +157,7 @@ def test_objects_are_expanded(style: Style) -> None:
         ({"minimum": 3, "type": "number"}, "numbers with an exponent"),
     ],
 )
-def test_what_rules_cannot_say_is_refused_by_name(schema: dict[str, object], cause: str) -> None:
+def test_expand_objects_names_the_inexpressible_construct(schema: dict[str, object], cause: str) -> None:
     with pytest.raises(UnsupportedError, match=cause) as caught:
         expand_objects(json_schema.to_grammar(schema, style=Style(key_order="any", numbers="any")), "an export")
     assert caught.value.hint

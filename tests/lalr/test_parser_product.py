@@ -246,7 +246,7 @@ def test_json_texts_with_a_phrase() -> None:
         assert "needle" in rest or found
 
 
-def test_what_is_refused() -> None:
+def test_unsupported_or_empty_intersections_raise() -> None:
     python = lark(grammars.read("python").text)
     with pytest.raises(UnsupportedError, match="indentation"):
         (python & contains("x")).grammar()

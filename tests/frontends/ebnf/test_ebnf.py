@@ -98,6 +98,6 @@ def test_a_mistake_is_reported_at_its_place(grammar: str, position: int) -> None
 @pytest.mark.parametrize(
     "grammar", ['root[temperature=0.5] ::= "a"', 'root ::= Substring("abc")', "root ::= Token(65)"]
 )
-def test_what_is_not_enforced_is_refused(grammar: str) -> None:
+def test_unenforced_ebnf_constructs_raise(grammar: str) -> None:
     with pytest.raises(UnsupportedError):
         our_verdict(constrain.gbnf(grammar, dialect="xgrammar"))

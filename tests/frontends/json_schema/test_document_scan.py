@@ -128,7 +128,7 @@ def test_some_documents(schema: dict[str, Any], is_plain: bool) -> None:
         '{"a\\"": 1}',
     ],
 )  # fmt: skip
-def test_what_is_not_unique_or_escaped_is_left_to_the_inspection(text: str) -> None:
+def test_scan_leaves_repeated_keys_and_escapes_undecided(text: str) -> None:
     assert not judge(text)
 
 

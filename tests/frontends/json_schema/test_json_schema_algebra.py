@@ -215,7 +215,7 @@ def test_names_of_keys_by_the_schema_itself(schema: Any) -> None:
         assert accepts(grammar, json.dumps(document)) == judge.is_valid(document), document
 
 
-def test_what_follows_a_probe_is_decided_outside_of_it() -> None:
+def test_shapes_after_a_probe_are_checked_outside_of_the_probe() -> None:
     """A probe answers True where it meets a Shape that is being computed; after it, such Shapes are circular or not."""
     view = {"type": "object", "properties": {"z": {"type": "number"}}, "required": ["z"]}
     branches = [{"properties": {f"f{i}": view}, "required": [f"f{i}"], "additionalProperties": False} for i in range(3)]

@@ -271,7 +271,7 @@ def test_other_names_of_objects_are_counted(cap: int) -> None:
     assert count_values(reader.root, cap, ShapeAlgebra(reader, Style.any(), Limits())) == (cap, None)
 
 
-def test_how_many_values_a_set_has_and_which() -> None:
+def test_count_values_and_list_values_match_enumeration() -> None:
     for random in randoms(50):
         schema = random_schema(random)
         if random.random() < 0.2:

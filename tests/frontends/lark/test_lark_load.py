@@ -191,7 +191,7 @@ def damaged(draw: st.DrawFn) -> str:
 
 @settings(max_examples=150)
 @given(damaged())
-def test_what_lark_refuses_is_refused_with_a_position(text: str) -> None:
+def test_damaged_grammars_load_as_in_lark_or_raise_with_a_position(text: str) -> None:
     try:
         theirs = lark.Lark(text, parser="earley", lexer="basic", source_path="<grammar>")
     except Exception:  # assertions and look-up errors too

@@ -269,7 +269,7 @@ def test_a_mistake_is_reported_at_its_place(grammar: str, place: tuple[int, int]
         ('start: "a" /b+/ "cx" | "a" /[bc]+/ "y"', "depends on the rules"),
     ],
 )  # fmt: skip
-def test_what_is_not_enforced_is_refused_by_name(grammar: str, named: str) -> None:
+def test_unenforced_constructs_raise_with_their_name(grammar: str, named: str) -> None:
     with pytest.raises(UnsupportedError, match="(?s)" + named.replace("&", r"\&")) as caught:
         Ours(grammar)
     assert caught.value.position is not None and caught.value.hint

@@ -182,7 +182,7 @@ def test_items_of_a_set_that_have_no_hash_are_refused() -> None:
     assert to_value(set[Any], "[1, 2]") == {1, 2}
 
 
-def test_what_only_pydantic_applies_is_given_to_pydantic() -> None:
+def test_pydantic_validators_and_types_are_applied_by_pydantic() -> None:
     pydantic = pytest.importorskip("pydantic")
     import annotated_types
 
@@ -347,7 +347,7 @@ def test_aliases_are_the_types_that_they_name() -> None:
     assert to_value(Many[datetime.date], '[["2024-01-02"], "2024-01-02"]') == [[DAY], DAY]
 
 
-def test_what_cannot_be_found_or_ends_nowhere_is_refused() -> None:
+def test_unresolved_names_and_endless_aliases_raise() -> None:
     nested = TypeAliasType("nested", list["Nowhere[T]"], type_params=(T,))  # type: ignore[name-defined]  # noqa: F821
     for tp in (nested[int], Endless[int]):
         with pytest.raises(UnsupportedError):

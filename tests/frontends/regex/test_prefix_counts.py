@@ -71,7 +71,7 @@ def test_loops_overlapping_sets_and_many_words_have_none(pattern: str) -> None:
     assert bound(pattern) is None
 
 
-def test_what_is_bounded_by_the_limit_is_built_later() -> None:
+def test_check_pattern_builds_no_dfa_if_the_state_bound_suffices() -> None:
     pattern = "^(first|second|third) word$"
     before = pattern_dfa.cache_info().misses  # type: ignore[attr-defined]
     check_pattern(pattern, "", Limits())

@@ -119,7 +119,7 @@ def patterns(variable: bool) -> st.SearchStrategy[str]:
 
 @settings(max_examples=150)
 @given(patterns(variable=False), st.sampled_from(["", "m"]))
-def test_it_looks_around_as_re_does(pattern: str, flags: str) -> None:
+def test_lookaround_matches_re(pattern: str, flags: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         compiled = compile_re(pattern, flags)
@@ -131,7 +131,7 @@ def test_it_looks_around_as_re_does(pattern: str, flags: str) -> None:
 
 @settings(max_examples=90)
 @given(patterns(variable=True), st.sampled_from(["", "m"]), st.sampled_from(["python", "ecma"]))
-def test_it_looks_around_as_backtracking_does(pattern: str, flags: str, dialect: Dialect) -> None:
+def test_lookaround_matches_a_backtracking_matcher(pattern: str, flags: str, dialect: Dialect) -> None:
     pattern = pattern if dialect == "python" else pattern.replace("\\A", "^").replace("\\Z", "$")
     term = parse_pattern(pattern, dialect=dialect, flags=flags, nesting=99)
     texts = TEXTS if dialect == "ecma" else TEXTS[::2] + LINES
