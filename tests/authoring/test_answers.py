@@ -97,7 +97,7 @@ def test_forced_text_in_larger_tokens_is_forced() -> None:
     assert explanation.steps[2].is_end and explanation.steps[2].chosen_by == "forced"
 
 
-def test_what_was_refused_is_named() -> None:
+def test_explanation_includes_each_refused_token() -> None:
     explanation, _, _ = explained(1)
     for number, refusal in explanation.refusals.items():
         step = explanation.steps[number]

@@ -103,7 +103,7 @@ def test_patterns_against_all_short_texts(first: list[str], second: list[str]) -
             assert inclusion.example in missing and len(inclusion.example or "") == min(map(len, missing))
 
 
-def test_what_cannot_be_decided_is_sampled_and_says_so() -> None:
+def test_undecidable_inclusion_is_sampled_and_reported_as_such() -> None:
     first, second = constrain.lark('start: "a" start "b" | "ab"'), constrain.lark('start: "a" start "b" | "ab" | "c"')
     found = compare_forms(first, second, samples=40)
     assert found.forward.included is None and found.forward.method == "sampled" and found.forward.reason

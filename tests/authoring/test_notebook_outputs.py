@@ -78,7 +78,7 @@ def test_other_sources(source: dict[str, Any], words: list[str]) -> None:
     assert not [word for word in words if word not in texts]
 
 
-def test_what_has_no_diagram_says_so() -> None:
+def test_html_says_that_a_source_has_no_diagram() -> None:
     made = constrain.compile_grammar(constrain.compile(BYTES, regex="a").grammar, BYTES)
     assert "no diagram" in read_html(made._repr_html_()).text
     drawn, note = draw_source({"form": {"kind": "LarkText", "text": "start: %", "start": "start"}})

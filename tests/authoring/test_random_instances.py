@@ -208,7 +208,7 @@ def test_the_same_seed_gives_the_same_text() -> None:
     assert one == two
 
 
-def test_it_is_no_minimum_and_can_be_read() -> None:
+def test_random_instances_are_varied_and_printable() -> None:
     """What the brief of test data asks for: optional keys sometimes, several items, plain characters."""
     strings = {"type": "array", "items": {"type": "string"}}
     schema = {"type": "object", "properties": {"s": {"type": "string"}, "l": strings}}

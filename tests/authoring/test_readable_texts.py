@@ -99,7 +99,7 @@ FORMS: dict[str, list[Callable[[str], bool]]] = {
 @pytest.mark.parametrize("kind", FORMS)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_what_is_offered_is_well_formed(kind: str, data: st.DataObject) -> None:
+def test_readable_texts_are_well_formed(kind: str, data: st.DataObject) -> None:
     made = list(getattr(readable_texts, NAMES[kind])(Dice(data)))
     assert len(made) == len(FORMS[kind])
     for text, form in zip(made, FORMS[kind]):

@@ -136,7 +136,7 @@ def test_values_that_look_like_keywords_are_ignored() -> None:
     assert list_incompatibilities(innocent, "openai") == set()
 
 
-def test_what_is_no_schema_is_refused() -> None:
+def test_invalid_schema_or_unknown_target_raises() -> None:
     with pytest.raises(SchemaError):
         targets.find_incompatibilities({"required": 5}, "openai")
     with pytest.raises(SchemaError):

@@ -102,7 +102,7 @@ def test_a_document_of_the_registry_is_named_by_its_uri() -> None:
     assert [str(one) for one in refusal.ablation.keywords] == ["maximum at urn:x#/maximum: 4"]
 
 
-def test_what_is_allowed_has_no_explanation() -> None:
+def test_allowed_tokens_have_no_refusal() -> None:
     assert refuse(PERSON, "{", '"name"') is None
     assert refuse({"type": "integer"}, "7", END) is None
 

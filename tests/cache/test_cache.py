@@ -130,7 +130,7 @@ def test_a_link_of_another_user_leads_nowhere(tmp_path: Path, path: Path) -> Non
 
 
 @pytest.mark.parametrize("umask", [0, 0o002, 0o022, 0o077])
-def test_what_is_written_is_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+def test_written_files_and_folders_are_private_with_any_umask(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
         assert write_sealed(tmp_path / "a" / "b" / "one", KEY, [CONTENT])

@@ -54,7 +54,7 @@ def test_bytes_are_bounded_except_for_the_last() -> None:
     assert len(cache) == 1
 
 
-def test_what_grows_long_after_it_was_asked_for_is_noticed() -> None:
+def test_constraints_that_grow_after_their_lookup_are_evicted() -> None:
     """A server asks for a Constraint once and uses it for seconds, while others are asked for."""
     cache = filled(10)
     grown = [cache.get("v", name) for name in "abc"]

@@ -90,7 +90,9 @@ def list_names(folder: Path) -> list[str]:
 KINDS = {".program", ".table", ".parser", ".lexemes", ".rows"}
 
 
-def test_what_is_written_is_read(store: Path, expected_masks: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_run_reads_the_files_of_the_first(
+    store: Path, expected_masks: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert masks() == expected_masks
     assert {Path(name).suffix for name in list_names(store)} == KINDS
     monkeypatch.setattr(MaskTable, "prepare", lambda *_: pytest.fail("the table on disk was not used"))

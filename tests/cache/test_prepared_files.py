@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "tables"
 
 
-def test_what_is_read_masks_as_what_was_made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_read_from_disk_gives_the_same_masks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [mask(text) for text in (b"", b'"ab', b"1", b'"\\u00')]
     assert len(list(folder.glob("*.table"))) == 1
     monkeypatch.setattr(mask_table_cache, "_build", lambda vocabulary: pytest.fail("the table on disk was not used"))
@@ -61,7 +61,7 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("off", ["", "off"])
-def test_it_can_be_switched_off(off: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disabled_store_writes_no_files(off: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv(VARIABLE, off)
     assert mask(b'"a')

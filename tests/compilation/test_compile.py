@@ -110,7 +110,7 @@ def test_a_constraint_is_saved_and_loaded(source: dict[str, Any], tmp_path: Path
     assert accepts_text(again, text.decode())
 
 
-def test_what_was_not_saved_here_is_not_loaded(tmp_path: Path) -> None:
+def test_load_raises_for_damaged_files_and_other_vocabularies(tmp_path: Path) -> None:
     path = tmp_path / "it"
     compile(VOCABULARY, regex="a").save(path)
     other = Vocabulary.from_tokens([*VOCABULARY.tokens[:256], b"more", None], eos_ids=(257,))

@@ -87,7 +87,7 @@ def test_a_change_of_the_schema_does_not_change_the_cache() -> None:
     changed.matcher().advance_bytes(b'[{"a": "')
 
 
-def test_what_has_no_spelling_is_compiled_each_time() -> None:
+def test_sources_without_a_cache_key_are_compiled_each_time() -> None:
     class Odd(dict[str, Any]):
         pass
 
@@ -135,7 +135,7 @@ def test_bytes_are_counted_and_given_back() -> None:
     assert recent.bytes_used == len(recent) == 0
 
 
-def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lru_of_size_zero_caches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recent, "most", 0)
     recent.clear()
     assert compile(VOCABULARY, regex="a") is not compile(VOCABULARY, regex="a")

@@ -144,7 +144,7 @@ def test_any_schema(tmp_path_factory: pytest.TempPathFactory, schema: Any) -> No
         assert again.matcher().shortest_completion(200) == text
 
 
-def test_what_needs_the_grammar_makes_it() -> None:
+def test_restored_program_builds_its_grammar_on_demand() -> None:
     list_stored_masks(TEXT[:5], schema=TREE)
     grammar = compile(VOCABULARY, schema=TREE).grammar
     assert grammar.rules[grammar.start.name]  # type: ignore[union-attr]
@@ -244,7 +244,7 @@ def test_old_programs_are_pruned(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     assert 5 <= len(list(folder.glob("*.program"))) <= 5 + 32
 
 
-def test_it_can_be_switched_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disabled_program_cache_stores_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "most", 0)
     list_stored_masks(regex="a")
     assert not folder.exists()

@@ -143,7 +143,7 @@ def test_saving_over_a_file_is_atomic(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
+def test_load_raises_for_special_and_oversized_files(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path, "/dev/zero", "/dev/null"):
         with pytest.raises(SourceError, match="not a saved constraint"):

@@ -116,7 +116,7 @@ def paths(value: Any, path: tuple = ()) -> Any:
 
 @given(VALUES)
 @settings(max_examples=100, deadline=None)
-def test_what_is_not_on_the_open_path_is_finished(value: Any) -> None:
+def test_parts_outside_of_the_open_path_are_final(value: Any) -> None:
     text = json.dumps(value)
     whole, parser = json.loads(text), PartialJson()
     for char in text:
@@ -186,7 +186,7 @@ def test_numbers_are_shown_when_they_are_complete() -> None:
     ["]", "}", "[,", "[1,]", "{,", '{"a":}', '{"a" 1', "{1", "[01 ", "[1.]", "[+1", "tru ", "nul1", '"\x01', '"\\x',
      '"\\u12g', "1 2", '"a""', "[}", "{]", "[1}", '{"a":1]', "x", "[- ", "\ufeff1", '{"a",', ":", '{"a":1,}'],
 )  # fmt: skip
-def test_what_is_not_json_is_refused(text: str) -> None:
+def test_invalid_json_raises_with_its_position(text: str) -> None:
     for pieces in ([text], list(text)):
         parser = PartialJson()
         with pytest.raises(ArgumentError, match="this is not JSON: at character"):

@@ -95,7 +95,7 @@ def test_a_mask_within_a_budget_has_the_tokens_after_which_a_completion_fits(nam
             matcher.advance(rng.choice(likely if likely and rng.random() < 0.9 else letters))
 
 
-def test_what_is_known_of_a_free_key_holds_with_fewer_remaining_tokens_and_later_in_it() -> None:
+def test_cached_free_key_is_valid_later_and_with_fewer_tokens() -> None:
     items = [{"type": "object", "minProperties": 2}, {"const": "a long rest"}]
     schema = {"type": "array", "minItems": 2, "items": False, "prefixItems": items}
     matcher = constrain.compile(VOCABULARY, schema=schema, style=constrain.Style(whitespace="compact")).matcher()

@@ -97,7 +97,7 @@ def test_masks_of_matchers() -> None:
     assert left == [{*b"abcdef0123456789"}, {*b"abcdef", 256}, {256}]
 
 
-def test_what_does_not_fit_is_refused_and_nothing_is_written() -> None:
+def test_invalid_arrays_raise_and_logits_stay_unchanged() -> None:
     masks = np.zeros((2, 3), np.int32)
     masks[:, 2] = 1 << 5
     logits = np.zeros((2, 90), np.float32)

@@ -47,7 +47,7 @@ def find_shortest_length(matcher: Matcher, most: int) -> int | None:
 
 
 @given(st.one_of(make.rules, make.characters, make.objects), st.data())
-def test_it_completes(grammar: Grammar, data: st.DataObject) -> None:
+def test_shortest_completion_completes_the_text(grammar: Grammar, data: st.DataObject) -> None:
     assume(make.sound(grammar))
     matcher = walk_randomly(grammar, data)
     text = matcher.shortest_completion()
@@ -205,7 +205,7 @@ def test_blanks_are_not_a_prefix_of_a_required_part() -> None:
 
 
 @given(make.rules, st.data())
-def test_it_is_the_shortest_where_rules_are_made_of_bytes(grammar: Grammar, data: st.DataObject) -> None:
+def test_completion_is_shortest_for_rules_over_bytes(grammar: Grammar, data: st.DataObject) -> None:
     assume(make.sound(grammar))
     matcher = walk_randomly(grammar, data)
     text = matcher.shortest_completion()
@@ -229,7 +229,7 @@ counted = st.recursive(
 
 
 @given(counted, st.integers(0, 2), st.data())
-def test_it_is_the_shortest_inside_nested_counts(node: Node, low: int, data: st.DataObject) -> None:
+def test_completion_is_shortest_inside_nested_counts(node: Node, low: int, data: st.DataObject) -> None:
     """Counts inside counts, inside loops, of nothing, and of what may be nothing: from every prefix."""
     for outer in (
         node,

@@ -168,7 +168,7 @@ def test_nothing_to_do() -> None:
     assert fill_masks([], np.zeros((0, WORDS), np.int32)).shape == (0, WORDS)
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_invalid_output_arrays_and_rows_raise() -> None:
     matchers = [compile(Vocabulary.bytes(), schema=SCHEMAS[0]).matcher() for _ in range(3)]
     good = np.zeros((3, WORDS), np.int32)
     for out in (
@@ -215,7 +215,7 @@ def test_state_caches_that_are_evicted_while_masks_are_filled(monkeypatch: pytes
     assert constraint.state_cache().epoch > before
 
 
-def test_what_one_worker_raises_the_caller_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exception_of_a_worker_is_raised_in_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[2])
     matchers = [walk_randomly(constraint, k, 8) for k in range(20)]
 

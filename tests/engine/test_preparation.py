@@ -278,7 +278,7 @@ def test_preparation_stops_at_its_bounds(monkeypatch: pytest.MonkeyPatch, bound:
     assert list_masks(constraint, TEXT) == wanted
 
 
-def test_what_takes_too_much_work_is_left_to_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preparation_skips_links_above_the_work_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = list_masks(compile(Vocabulary.bytes(), schema=ORDER), TEXT)
     monkeypatch.setattr(preparation, "LINK_UNITS", 1)
     constraint = compile(Vocabulary.bytes(), schema=ORDER)

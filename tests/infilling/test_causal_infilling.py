@@ -60,7 +60,7 @@ def test_gaps_within_an_object_with_undeclared_keys() -> None:
         assert len(dict(pairs)) == len(pairs) and str(pairs[-1][1]).endswith("7")
 
 
-def test_what_cannot_be_filled_is_refused() -> None:
+def test_infill_raises_for_invalid_or_unsatisfiable_input() -> None:
     model, rng = TableModel(257), np.random.default_rng(0)
     with pytest.raises(UnsatisfiableError, match="agrees with the spans"):
         infill(model, ["b", Gap()], constrain.compile(BYTES, regex="a*"), rng=rng, max_tokens=9)

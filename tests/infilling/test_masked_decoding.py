@@ -163,7 +163,7 @@ def test_the_likeliest_completion_is_that_of_all_sequences() -> None:
         assert abs(logprob - max(scores.values())) < 1e-9
 
 
-def test_what_cannot_be_decoded_is_refused() -> None:
+def test_decode_masked_raises_for_invalid_or_unsatisfiable_input() -> None:
     constraint, rng = constrain.compile(BYTES, regex="abc"), np.random.default_rng(0)
     model = RandomModel(BYTES.size, 0)
     with pytest.raises(UnsatisfiableError, match="fits into these 2 positions"):

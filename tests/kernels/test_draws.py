@@ -93,7 +93,7 @@ def test_positions_are_those_of_the_running_sum(
 
 @settings(deadline=None)
 @given(rows_and_masks(), st.randoms(use_true_random=False))
-def test_what_is_removed_is_as_if_it_had_never_been(given_: tuple[NDArray[Any], NDArray[np.int32]], rng: Any) -> None:
+def test_remove_tokens_equals_a_mask_without_them(given_: tuple[NDArray[Any], NDArray[np.int32]], rng: Any) -> None:
     row, mask = given_
     _, sums = summed(row, mask)
     tokens = np.flatnonzero(bits_of(mask, len(row)))

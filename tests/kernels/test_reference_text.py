@@ -58,7 +58,7 @@ def test_json_strings_are_those_that_python_reads(data: bytes) -> None:
 
 
 @given(TEXTS)
-def test_what_can_be_completed_is_completed_by_some_character(data: bytes) -> None:
+def test_viable_unfinished_characters_have_a_completion(data: bytes) -> None:
     """`viable` of an unfinished character: some character of its completions continues from there."""
     read = decode(data)
     assert ANY.viable(b'"' + data) == (read is not None or json_text(b'"' + data) is not None)

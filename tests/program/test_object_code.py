@@ -28,6 +28,6 @@ def test_white_space_has_the_code_of_its_node(style: Style, depth: int) -> None:
 
 
 @pytest.mark.parametrize("node", [Choice((Literal(b","), Literal(b";"))), Sequence((Literal(b" "), Choice(())))])
-def test_what_has_addresses_of_its_own_is_called(node: Node) -> None:
+def test_whitespace_nodes_with_addresses_are_compiled_to_calls(node: Node) -> None:
     program = Program(Grammar(EMPTY, {}))
     assert _space_code(node, program)[-2:] == [at.CALL, program.cells()[-1]]

@@ -130,7 +130,7 @@ def test_schemata_of_the_library_keep_its_lines() -> None:
         assert changed.count("\n") >= text.count("\n") and (SWITCH in changed or not fit)  # files of constants
 
 
-def test_what_runs_when_kernels_are_made_cannot_be_switched() -> None:
+def test_can_switch_is_false_for_code_that_runs_at_kernel_compilation() -> None:
     text = f"""{IMPORT}
 @kernel("int64(int64)")
 def one(c):

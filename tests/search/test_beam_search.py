@@ -157,7 +157,7 @@ def test_the_heuristic_without_penalty_ends_early_and_loses_nothing() -> None:
 
 @pytest.mark.parametrize("early", [True, False, "never"])
 @pytest.mark.parametrize(("width", "penalty"), [(3, 0.0), (5, 1.0), (4, -0.7)])
-def test_it_finds_what_transformers_finds(early: Any, width: int, penalty: float) -> None:
+def test_beam_search_matches_transformers(early: Any, width: int, penalty: float) -> None:
     """Without a constraint on the tokens: all tokens of the tokenizer, hypotheses of both ended by the end token."""
     torch = pytest.importorskip("torch")
     loaded = build_model("llama", seed=3)

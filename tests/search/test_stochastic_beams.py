@@ -134,7 +134,7 @@ def test_estimates_are_unbiased(n: int) -> None:
     assert abs(np.mean(totals) - case.z) < 5 * np.std(totals) / math.sqrt(len(totals))
 
 
-def test_it_agrees_with_the_queue_of_without_replacement() -> None:
+def test_distribution_equals_draw_without_replacement() -> None:
     """The same distribution of pairs as `draw_without_replacement` in masked order, of texts with one spelling."""
     case = few()
     rng = np.random.default_rng(7)
@@ -200,7 +200,7 @@ def test_calls_that_are_used_up_leave_fewer_texts() -> None:
         pass
 
 
-def test_what_cannot_be_done_is_refused() -> None:
+def test_invalid_arguments_and_too_small_budgets_raise() -> None:
     case, rng = empty(), np.random.default_rng(0)
     with pytest.raises(LimitError, match="the shortest text found takes 7"):
         stochastic_beam_search(case.lm, case.constraint, n=2, rng=rng, max_tokens=case.max_tokens)

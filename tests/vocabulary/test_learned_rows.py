@@ -152,7 +152,7 @@ def test_without_a_writable_store_masks_are_the_same(store: Path, expected: dict
     assert list_masks("numbers") == expected["numbers"]
 
 
-def test_what_others_wrote_is_retained_and_the_latest_comes_first(
+def test_rows_of_other_processes_are_kept_after_the_latest_ones(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     list_masks("patterns")
@@ -285,7 +285,9 @@ def make_trie(seed: int) -> SuffixTrie:
     ),
     st.integers(0, 4000),
 )  # fmt: skip
-def test_what_is_packed_is_unpacked(drawn: list[tuple[bytes, int, int, int]], most: int) -> None:
+def test_unpack_rows_inverts_pack_rows_up_to_the_size_limit(
+    drawn: list[tuple[bytes, int, int, int]], most: int
+) -> None:
     tries = {bytes([k]) * 16: make_trie(k) for k in range(4)}
     states = {
         name: LearnedRow(np.arange(7 * row, dtype=np.int32), longest, trie if trie < 0 else bytes([trie]) * 16)

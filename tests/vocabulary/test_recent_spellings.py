@@ -21,7 +21,7 @@ def test_a_second_call_returns_the_same_tokens_in_a_list_of_its_own() -> None:
     assert len(calls) == count
 
 
-def test_it_is_bounded() -> None:
+def test_recent_spellings_are_bounded() -> None:
     known = RecentSpellings()
     known.keep(b"a" * (LONGEST_SPELLING + 1), [1])
     assert not known

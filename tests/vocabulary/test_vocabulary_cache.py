@@ -47,7 +47,7 @@ def read_fields(vocabulary: Vocabulary) -> dict[str, Any]:
         {"special": {"<end>": 9_258}, "eos_ids": [9_258], "pattern": r"\s*\w+|."},
     ],
 )
-def test_what_is_read_again_is_the_same(
+def test_cached_tiktoken_vocabulary_equals_the_original(
     folder: Path, ranks: Path, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     how = {"size": 9_301, **how}
