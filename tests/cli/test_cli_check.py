@@ -82,7 +82,7 @@ def noted(answer: Answer) -> dict[str, tuple[str, int | None]]:
     return {note["pointer"]: (note["text"], note["line"]) for note in answer.document["notes"]}
 
 
-def test_what_deserves_a_look(run: Run) -> None:
+def test_check_reports_suspicious_parts_of_a_schema(run: Run) -> None:
     schema = """{"properties": {
         "a": {"minlength": 1},
         "a": {"minLength": 1},

@@ -203,7 +203,7 @@ def test_files_of_prompts(name: str, content: str, prompts: list[Any]) -> None:
         ("[" * 100_000, 1, "JSON"),
     ],
 )  # fmt: skip
-def test_what_is_no_prompt_is_refused_with_its_line(content: str, line: int, said: str) -> None:
+def test_invalid_prompt_raises_with_its_line_number(content: str, line: int, said: str) -> None:
     with pytest.raises(SourceError) as caught:
         list(parse_prompts(content, "x.jsonl"))
     assert said in str(caught.value) and f"line {line}," in str(caught.value)

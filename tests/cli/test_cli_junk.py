@@ -295,7 +295,7 @@ def test_bytes_that_are_not_utf_8_as_arguments(arguments: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(("command", "encoding"), [(["sample", "-n", "1"], "ascii"), (["check"], "latin-1")])
-def test_what_the_encoding_of_a_stream_lacks_is_escaped(command: list[str], encoding: str) -> None:
+def test_characters_missing_in_the_stream_encoding_are_escaped(command: list[str], encoding: str) -> None:
     code = "from constrain.cli.app import main; main()"
     schema = '{"const": "\u00e9\u4f60\U0001f600", "unknown": 1, "titel": "\u4f60"}'
     environment = {**os.environ, "PYTHONIOENCODING": encoding}

@@ -128,7 +128,7 @@ def test_a_model_of_the_same_tokens_is_not_asked_for_text() -> None:
         assert isinstance(source.source.source, kind)
 
 
-def test_what_is_no_draft_is_refused() -> None:
+def test_invalid_draft_raises() -> None:
     loaded = build_model("llama")
     for wrong in (5, True, {"prompt": 1}, object(), [5], [PromptLookup], PromptLookup, lambda: None):
         with pytest.raises(TypeError, match="draft"):

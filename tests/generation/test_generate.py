@@ -149,7 +149,7 @@ def test_one_or_a_list() -> None:
     assert ask(3, regex="[a-z]{3,9}", n=3) == some, "the same seed gives the same texts"
 
 
-def test_it_is_the_loop_that_anybody_would_write() -> None:
+def test_generate_draws_the_tokens_of_a_plain_decoding_loop() -> None:
     constraint = constrain.compile(BYTES, schema=SCHEMA, style=COMPACT)
     for seed in range(4):
         for proposal in (Proposal(), Proposal(0.7, 5, 0.9), Proposal(0)):
@@ -183,7 +183,7 @@ def test_every_budget_ends_in_a_valid_text_or_is_refused() -> None:
     assert tight.value == {"name": "", "age": tight.value["age"]}
 
 
-def test_what_cannot_stop_by_itself_is_closed() -> None:
+def test_unbounded_values_are_closed_within_max_tokens() -> None:
     """Strings, arrays and white space without a bound, and a model that has no wish to end."""
     for schema in ({"type": "string"}, {"type": "array"}, {"type": "object"}, True):
         for seed in range(3):

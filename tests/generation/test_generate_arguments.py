@@ -69,7 +69,7 @@ def test_a_processor_takes_constraints_only() -> None:
         ConstraintLogitsProcessor([{"type": "integer"}])  # type: ignore[list-item]
 
 
-def test_what_one_looks_at_says_what_it_is() -> None:
+def test_repr_of_constraint_and_matcher() -> None:
     constraint = constrain.compile(constrain.Vocabulary.bytes(), regex="ab?")
     matcher = constraint.matcher()
     assert repr(constraint) == "Constraint(regex='ab?')"

@@ -87,7 +87,7 @@ def test_the_weight_of_a_masked_text_is_the_product_of_its_allowed_masses() -> N
     assert one.stats.log_mass == pytest.approx(total)
 
 
-def test_what_cannot_be_corrected_is_not_trusted() -> None:
+def test_weights_that_cannot_be_corrected_are_not_trusted() -> None:
     cold = generate(LM, **GIVEN, n=30, temperature=0.0)[0].stats.weights
     tight = generate(LM, **{**GIVEN, "max_tokens": 5}, n=30)[0].stats.weights
     assert not cold["trusted"]
@@ -194,7 +194,7 @@ def test_particles_are_passed_on() -> None:
         ({"sampler": "markov"}, UnsupportedError, "last few tokens"),
     ],
 )
-def test_what_a_sampler_cannot_take_is_refused(given: dict, error: type, message: str) -> None:
+def test_options_that_a_sampler_does_not_support_raise(given: dict, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         generate(LM, **GIVEN, **given)
 

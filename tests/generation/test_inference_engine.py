@@ -221,7 +221,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("way", ["closed stream", "cancelled task", "cancelled stream"])
-def test_what_is_abandoned_frees_its_slots(way: str) -> None:
+def test_abandoned_request_frees_its_slots(way: str) -> None:
     lm = Slow(BYTES.size)
     with Engine(lm, BYTES, slots=2) as engine:
 

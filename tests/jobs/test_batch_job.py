@@ -132,7 +132,7 @@ def test_the_command_reports_rows_and_has_exit_code_1_for_errors(
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_what_a_job_prints_does_not_stand_in_the_report(
+def test_stdout_of_a_job_is_redirected_to_stderr_with_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ray prints a notice to stdout when a worker is killed."""

@@ -66,7 +66,7 @@ def test_a_job_goes_on_from_every_byte_at_which_it_may_be_cut(tmp_path: Path) ->
 
 @given(st.binary(max_size=40), st.integers(1, 7))
 @settings(max_examples=60)
-def test_what_follows_the_last_line_break_is_removed(tmp_path_factory: Any, data: bytes, block: int) -> None:
+def test_remove_torn_line_truncates_after_the_last_line_break(tmp_path_factory: Any, data: bytes, block: int) -> None:
     path = tmp_path_factory.mktemp("torn") / "file"
     path.write_bytes(data)
     with pytest.MonkeyPatch.context() as patch, open(path, "a+b") as file:

@@ -74,7 +74,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("document", "said"), WRONG)
-def test_what_is_wrong_with_a_row_is_its_error(document: dict[str, Any], said: str) -> None:
+def test_invalid_row_has_an_argument_error_with_its_cause(document: dict[str, Any], said: str) -> None:
     row = parse({"id": "q", **document})
     assert row.id == "q" and row.error is not None and row.error[0] == "ArgumentError" and said in row.error[1]
 

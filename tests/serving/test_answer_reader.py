@@ -114,7 +114,7 @@ def test_formats_whose_calls_are_read_at_the_end() -> None:
 
 
 @given(text=st.text("abc", max_size=8), marks=st.lists(st.text("abc", min_size=1, max_size=4), max_size=3))
-def test_what_is_held_back_may_begin_a_mark(text: str, marks: list[str]) -> None:
+def test_find_held_returns_the_longest_suffix_that_begins_a_mark(text: str, marks: list[str]) -> None:
     possible = [k for k in range(1, len(text) + 1) for mark in marks if k < len(mark) and mark.startswith(text[-k:])]
     assert find_held(text, marks) == max(possible, default=0)
 

@@ -64,7 +64,7 @@ def test_a_pickle_is_not_json(client: TestClient, kind: str) -> None:
 
 @pytest.mark.parametrize("path", ["chat/completions", "completions", "responses"])
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None])
-def test_what_pages_of_other_sites_may_send_is_refused(client: TestClient, path: str, kind: str | None) -> None:
+def test_cross_site_simple_requests_are_rejected(client: TestClient, path: str, kind: str | None) -> None:
     """Requests that browsers send without asking the server first."""
     headers = {"origin": "https://elsewhere.example"} | ({} if kind is None else {"content-type": kind})
     body = b'{"model": "demo", "messages": [{"role": "user", "content": "x"}], "max_tokens": 1}'

@@ -59,7 +59,7 @@ def test_an_ordinary_client(address: str, key: str, is_chunked: bool) -> None:
         assert client.get(address + "/health").status_code == 200
 
 
-def test_what_is_discarded_is_bounded(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_discarded_body_size_is_bounded(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection is closed while the client still sends, which it notices in one way or another."""
     monkeypatch.setattr(operations_middleware, "MOST_DISCARDED", 1 << 20)
     with pytest.raises(OSError):

@@ -72,7 +72,7 @@ def test_the_limit_holds(monkeypatch: pytest.MonkeyPatch, pool: CompilePool) -> 
         clock.work(budget, 1, units=1)
 
 
-def test_what_a_thread_does_elsewhere_is_its_own_time(pool: CompilePool) -> None:
+def test_budget_does_not_count_time_that_a_thread_sleeps(pool: CompilePool) -> None:
     """The clock is that of the thread: waiting for others is not work."""
     budget, times = PacedBudget(10 * UNITS, pool, lambda: True), list[float]()
 
@@ -86,7 +86,7 @@ def test_what_a_thread_does_elsewhere_is_its_own_time(pool: CompilePool) -> None
     assert times[0] < 0.1
 
 
-def test_what_was_abandoned_ends_at_the_next_rest(pool: CompilePool) -> None:
+def test_abandoned_work_raises_at_the_next_pause(pool: CompilePool) -> None:
     budget, errors = PacedBudget(10 * UNITS, pool, lambda: False), list[str]()
 
     def run() -> None:

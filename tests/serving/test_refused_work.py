@@ -72,7 +72,7 @@ def test_a_large_constraint_is_built_once(client: TestClient, spent: list[int], 
     assert ask(client, path, structured_outputs={"regex": "[ab]{3}"})[0] == 200
 
 
-def test_what_a_larger_request_may_have_is_not_kept(client: TestClient) -> None:
+def test_refusals_for_too_small_max_tokens_are_not_cached(client: TestClient) -> None:
     """The shortest text takes more tokens than the first request allows, and not more than the second does."""
     fields = {"structured_outputs": {"regex": "[0-9]{30}"}}
     assert ask(client, "/v1/completions", **fields, max_tokens=2)[1]["error"]["code"] == "limit_exceeded"
