@@ -79,7 +79,7 @@ def test_measure_separates_refusals_from_mistakes() -> None:
     assert broken.refused is None and broken.error == "while compiling: IndexError: a bug"
 
 
-def test_what_is_held_of_a_schema_is_freed_before_the_next_is_timed() -> None:
+def test_memory_of_a_schema_is_freed_outside_of_the_timed_section() -> None:
     now, toy = [0], Toy()
 
     def free() -> None:

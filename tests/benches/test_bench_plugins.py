@@ -88,13 +88,13 @@ def test_faults(answer: Callable[[], str | None], expected: dict[str, int], faul
     assert counts(tally) == expected and tally.faults == [f"stand-in, one: {fault}"]
 
 
-def test_what_the_engine_refuses_is_counted_with_its_reason_and_is_no_fault() -> None:
+def test_engine_refusals_are_counted_with_their_reason_and_not_as_faults() -> None:
     tally = measure(StandIn(refuse))
     assert counts(tally) == {"refused by engine": 1} and not tally.faults
     assert tally.refusals == ["stand-in refuses one: no NUL bytes"]
 
 
-def test_what_constrain_refuses_is_counted_apart() -> None:
+def test_constrain_refusals_are_counted_apart_from_engine_refusals() -> None:
     assert counts(measure(StandIn(refuse), '{"type": "objekt"}')) == {"refused": 1}
 
 

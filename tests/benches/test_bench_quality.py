@@ -92,7 +92,7 @@ def test_our_samplers_answer(demo: Any, sampler: str) -> None:
     assert conforms(answer.text, schema) and (answer.first is None) == (sampler == "smc")
 
 
-def test_what_is_timed_of_a_peer_is_its_first_compilation(demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peer_compile_time_is_that_of_the_first_compilation(demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from bench.decoding import peers
     from bench.quality.answers import answer_prompt
 

@@ -88,18 +88,18 @@ def write() -> Write:
     return answer
 
 
-def test_it_writes_the_keys_of_a_schema_it_has_not_seen(write: Write) -> None:
+def test_demo_model_writes_the_keys_of_an_unseen_schema(write: Write) -> None:
     properties = {"name": {"type": "string"}, "age": {"type": "integer"}, "city": {"type": "string"}}
     value = json.loads(write("Describe a person.", {"type": "object", "properties": properties, "required": ["name"]}))
     assert "name" in value and set(value) <= set(properties)
     assert isinstance(value["name"], str)
 
 
-def test_it_writes_prose(write: Write) -> None:
+def test_demo_model_writes_prose(write: Write) -> None:
     assert len(write("Write a sentence.").split()) > 3
 
 
 @pytest.mark.parametrize("color", ["red", "green", "blue", "yellow"])
-def test_it_names_the_color_of_its_prompt(write: Write, color: str) -> None:
+def test_demo_model_names_the_color_of_its_prompt(write: Write, color: str) -> None:
     schema = {"type": "object", "properties": {"color": {"type": "string"}}, "required": ["color"]}
     assert json.loads(write(f"The car is {color}. What colour is the car?", schema)) == {"color": color}

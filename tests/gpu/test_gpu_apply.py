@@ -36,7 +36,9 @@ def logits_of(rng: np.random.Generator, shape: tuple[int, int], dtype: torch.dty
 @pytest.mark.parametrize(
     ("width", "words", "gap", "offset"), [(70, 3, 0, 0), (2085, 66, 3, 1), (131, 4, 1, 5), (9, 1, 0, 0)]
 )
-def test_it_is_the_plain_loop(dtype: torch.dtype, width: int, words: int, gap: int, offset: int, device: str) -> None:
+def test_apply_mask_equals_a_plain_loop_over_rows(
+    dtype: torch.dtype, width: int, words: int, gap: int, offset: int, device: str
+) -> None:
     """Rows at any stride and offset in memory; more logits than bits are masked, more bits than logits ignored."""
     rng = np.random.default_rng(width)
     whole = logits_of(rng, (3, width + gap + offset), dtype, device)

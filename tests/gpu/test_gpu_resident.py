@@ -56,7 +56,7 @@ def test_the_table_is_the_constraint(name: str) -> None:
     assert [table.next(ENDED, token) for token in (0, 15, 16)] == [REFUSED, ENDED, ENDED]
 
 
-def test_what_does_not_fit_is_refused_by_name() -> None:
+def test_token_tables_raise_for_exceeded_limits_and_mixed_vocabularies() -> None:
     nested = constrain.compile(Vocabulary.bytes(), schema={"type": "array", "items": {"$ref": "#"}})
     with pytest.raises(LimitError, match="states"):
         token_table(nested, most_states=60)

@@ -88,7 +88,7 @@ def test_rows_may_stay_on_a_gpu() -> None:
     assert (np.abs(mean - GAMMA) <= FAR * error).all()
 
 
-def test_it_has_the_distribution_of_the_step_on_the_host() -> None:
+def test_step_batch_has_the_distribution_of_draw_token() -> None:
     """Tokens, weights and checks: their means agree within errors, and so do the weights' squares."""
     rng = np.random.default_rng(1)
     method = DesRaj(terms=4, slack=0.0)

@@ -85,7 +85,7 @@ def test_a_row_that_was_changed_is_an_error_or_ends() -> None:
     [(None, "or give model="), ({"eos_token_id": END}, "or give .* generation_config="),
      ({}, "or set it in the generation config of the model, which names no token")],
 )  # fmt: skip
-def test_where_generate_does_not_stop_the_hint_fits(config: dict[str, int] | None, hint: str) -> None:
+def test_hint_for_ignored_end_token_depends_on_generation_config(config: dict[str, int] | None, hint: str) -> None:
     processor = ConstraintLogitsProcessor(
         CONSTRAINT, generation_config=config if config is None else SimpleNamespace(**config)
     )
@@ -183,7 +183,7 @@ def test_a_row_without_an_allowed_token_raises() -> None:
         processor(torch.tensor([[9]]), torch.full((1, 7), torch.nan))
 
 
-def test_what_cannot_work_is_refused() -> None:
+def test_invalid_processor_arguments_and_shapes_raise() -> None:
     with pytest.raises(ConstrainError, match="list of constraints is empty"):
         ConstraintLogitsProcessor([])
     with pytest.raises(ConstrainError, match="prompt_length is -1"):

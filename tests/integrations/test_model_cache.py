@@ -41,7 +41,7 @@ def test_next_logprobs_is_the_bare_model_in_any_order(family: str) -> None:
             assert row == pytest.approx(plainly(loaded, prompt, prefix), abs=2e-4)
 
 
-def test_what_is_known_is_not_fed_again() -> None:
+def test_cached_prefix_is_not_evaluated_again() -> None:
     lm = build_model("llama").on("name")
     start = len(lm.prompt_ids)
     lm.next_logprobs([[]])
@@ -167,7 +167,7 @@ def test_messages_go_through_the_chat_template() -> None:
     assert chat.prompt_ids([{"role": "user", "content": "name"}]) == [*tokenizer("name")["input_ids"], 1]
 
 
-def test_what_cannot_be_loaded_is_one_clear_error(tmp_path) -> None:
+def test_load_failures_raise_constrain_error(tmp_path) -> None:
     with pytest.raises(ConstrainError, match="no model could be loaded from"):
         load_model(tmp_path)
     for nowhere in (tmp_path / "nowhere", "a/b/nowhere", "./nowhere"):

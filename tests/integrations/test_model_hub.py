@@ -59,7 +59,7 @@ def test_a_hub_that_answers_is_queried_for_the_model(monkeypatch: pytest.MonkeyP
     assert session.requests == 1
 
 
-def test_what_is_on_the_disk_needs_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_models_need_no_hub_request(monkeypatch: pytest.MonkeyPatch) -> None:
     session = Session(None)
     monkeypatch.setattr(utils, "get_session", lambda: session)
     assert locally_first("owner/name", lambda local: local) is True

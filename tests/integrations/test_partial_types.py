@@ -236,7 +236,7 @@ def test_root_models_hold_what_is_written() -> None:
     assert partial_of(dict[int, str], '{"x": "a"}') == {"x": "a"}
 
 
-def test_what_does_not_fit_is_plain_json() -> None:
+def test_values_that_do_not_fit_their_type_stay_plain_json() -> None:
     assert partial_of(Tag, "[1, 2.5,") == [1, 2.5]
     assert partial_of(int, '"x"') == "x"
     assert partial_of(Pair, '[1, "r') == partial_model(Pair)(1, "r")

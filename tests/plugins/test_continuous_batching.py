@@ -139,7 +139,7 @@ def test_storage_is_counted_for_converted_processors_only(plugin: Any) -> None:
     assert converted.tensors_required == 1 and isinstance(converted.logits_processor[0], plugin.BatchMasks)
 
 
-def test_what_cannot_work_is_refused(plugin: Any, loaded: Any) -> None:
+def test_unsupported_batch_arguments_raise(plugin: Any, loaded: Any) -> None:
     model, tokenizer = loaded
     constraint = constrain.compile(constrain.Vocabulary.from_tokenizer(tokenizer), schema=SCHEMA)
     with pytest.raises(ArgumentError, match="2 prompts and 1 constraints"):

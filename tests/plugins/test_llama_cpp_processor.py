@@ -146,7 +146,7 @@ def test_a_processor_serves_one_text(constraint: constrain.Constraint) -> None:
         ([65], np.zeros(10), "the model has 10 scores"),
     ],
 )
-def test_what_the_constraint_cannot_work_with_closes(constraint, ids, scores, cause) -> None:
+def test_invalid_tokens_or_scores_end_the_text(constraint, ids, scores, cause) -> None:
     processor = LlamaConstraintProcessor(constraint)
     if len(ids) > 1:
         processor(np.array(ids[:1]), scores)

@@ -77,7 +77,9 @@ def test_a_dead_row_is_an_error(constraint: constrain.Constraint) -> None:
         allowed(processor, [9])
 
 
-def test_what_cannot_work_is_refused(constraint: constrain.Constraint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_tokens_arguments_and_versions_raise(
+    constraint: constrain.Constraint, monkeypatch: pytest.MonkeyPatch
+) -> None:
     processor = MlxConstraintProcessor(constraint)
     allowed(processor, [9])
     with pytest.raises(ConstrainError, match="token 0 after '' is refused"):

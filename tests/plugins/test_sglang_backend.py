@@ -105,7 +105,9 @@ def test_structural_tags(sglang: Any) -> None:
         (("structural_tag", '{"type": "structural_tag"}'), "format"),
     ],
 )
-def test_what_is_refused_is_an_invalid_grammar_with_our_message(sglang: Any, key: tuple[str, str], cause: str) -> None:
+def test_refused_grammars_are_invalid_grammar_objects_with_a_message(
+    sglang: Any, key: tuple[str, str], cause: str
+) -> None:
     grammar = grammar_of(sglang, key)
     assert isinstance(grammar, sglang.base.InvalidGrammarObject)
     assert cause in grammar.error_message

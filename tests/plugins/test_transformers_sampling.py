@@ -91,7 +91,7 @@ def test_the_model_is_the_one_that_the_generation_config_describes(model: Any, t
     assert logprobs[0] != logprobs[1]
 
 
-def test_what_cannot_be_followed_is_refused(model: Any, tokenizer: Any, constraint: Any) -> None:
+def test_unsupported_generate_options_raise(model: Any, tokenizer: Any, constraint: Any) -> None:
     inputs = tokenizer("A colour:", return_tensors="pt")
     custom = ConstrainedSampling(constraint, sampler="masked")
     for more, cause in (

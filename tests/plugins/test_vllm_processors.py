@@ -309,7 +309,9 @@ def make_processor(vllm: Any, name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", ["VllmV1Processor", "VllmV2Processor"])
-def test_what_fails_in_the_worker_is_an_empty_text(vllm: Any, name: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_request_errors_in_the_worker_give_an_empty_text(
+    vllm: Any, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """An exception there would end the engine for all requests; an unconstrained text is worse."""
     processor = make_processor(vllm, name)
     text = VOCABULARY.fewest(b"}")[0]

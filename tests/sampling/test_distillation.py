@@ -163,7 +163,7 @@ def test_the_first_rows_are_the_models_own() -> None:
     assert np.abs(found - (3 * np.exp(row) + lower) / 4).max() < 1e-6
 
 
-def test_what_cannot_be_distilled() -> None:
+def test_distil_raises_for_invalid_arguments() -> None:
     lm, rng = ChainModel.random(LETTERS, 1, 3), np.random.default_rng(0)
     constraint = constrain.compile(LETTERS, regex="a+")
     with pytest.raises(ConstrainError, match="holds its own prompt"):
@@ -210,7 +210,7 @@ def test_wrong_options_are_named_before_the_model_is_asked(
         kind.distil(Unasked(), **given)
 
 
-def test_what_is_learned_from_texts_has_checked_options() -> None:
+def test_ngram_and_hmm_fits_raise_for_invalid_options() -> None:
     with pytest.raises(ArgumentError, match="order must be 0 or more"):
         NGram.of_texts([[0]], end=END, size=SIZE, order=-1, smoothing="witten_bell")
     with pytest.raises(ArgumentError, match="contexts must be 0 or more"):

@@ -130,7 +130,7 @@ def test_no_text_in_time() -> None:
             ask()
 
 
-def test_what_is_too_large_is_refused() -> None:
+def test_too_large_products_and_unsupported_models_raise() -> None:
     case = cases()["sums"]
     with pytest.raises(LimitError, match="more than 9 states"):
         Product.of(case.lm.as_ngram(), case.constraint, max_tokens=8, most_states=9)

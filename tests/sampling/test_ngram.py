@@ -84,7 +84,7 @@ def test_large_vocabularies_are_learnt_from_too(size: int) -> None:
         ([(), (0, 1)], np.log(np.full((2, 2), 0.5))),
     ],
 )
-def test_what_is_no_model_is_refused(contexts: list[Context], logs: Any) -> None:
+def test_invalid_ngram_tables_raise(contexts: list[Context], logs: Any) -> None:
     with pytest.raises(ArgumentError):
         NGram(contexts, logs)
     with pytest.raises(ArgumentError, match="no row"):

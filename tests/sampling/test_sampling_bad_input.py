@@ -91,7 +91,7 @@ def assert_defined(draws: Draws, constraint: Any = LANGUAGE) -> None:
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_what_is_usual_is_answered(sampler: str) -> None:
+def test_samplers_answer_valid_input(sampler: str) -> None:
     assert_defined(run(sampler))
 
 
@@ -270,7 +270,7 @@ def test_half_precision_and_padding_are_no_mistake() -> None:
 
 
 @pytest.mark.parametrize("sampler", OF_ONE_KIND)
-def test_what_a_model_raises_comes_through(sampler: str) -> None:
+def test_exceptions_of_the_model_propagate(sampler: str) -> None:
     class OutOfMemory(Exception):
         pass
 

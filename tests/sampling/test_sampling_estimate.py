@@ -129,7 +129,7 @@ def test_draws_without_weight_leave_everything_possible(f: Any) -> None:
     assert (found.low, found.high, found.trusted) == (-math.inf, math.inf, False)
 
 
-def test_what_is_no_number_is_refused() -> None:
+def test_estimate_raises_for_invalid_values_and_options() -> None:
     for wrong, words in (
         (lambda text: math.nan, "nan: give finite"), (lambda text: None, "None"), (lambda text: "1", "'1'"),
         (lambda text: 1 // 0, "ZeroDivisionError"),

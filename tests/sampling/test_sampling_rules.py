@@ -93,7 +93,7 @@ def test_the_largest_come_by_size_from_a_flat_row() -> None:
     assert left == pytest.approx(masses[rest])
 
 
-def test_where_nearly_all_tokens_are_allowed_the_distribution_is_the_same() -> None:
+def test_pick_token_distribution_with_nearly_all_tokens_allowed() -> None:
     """Of 128 tokens, all but a likely one; 4,000 draws, within 5 standard errors."""
     law = np.full(128, 0.4 / 126)
     law[[5, 9]] = 0.35, 0.25

@@ -204,7 +204,7 @@ def arrays(**changed: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         (True, {"tokens": [END, 2**31 - 1, 0, 2**31 - 1]}), (False, {"parents": [-1, 0, 0, 0]}),
     ],
 )  # fmt: skip
-def test_what_saved_arrays_may_hold(right: bool, changed: dict[str, object]) -> None:
+def test_is_trie_validates_saved_arrays(right: bool, changed: dict[str, object]) -> None:
     assert is_trie(*arrays(**changed), 1) == right
 
 

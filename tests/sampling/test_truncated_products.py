@@ -65,7 +65,7 @@ def test_sums_of_a_truncated_product(case: Case, threshold: float) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_what_a_product_drops_is_what_is_allowed_and_not_there(case: Case) -> None:
+def test_dropped_mass_is_that_of_allowed_tokens_without_an_edge(case: Case) -> None:
     """So nothing is lost beside what `dropped` says: each state's end, edges and rest are all that may follow."""
     made = Product.of(case.lm.as_ngram(), case.constraint, max_tokens=case.max_tokens, threshold=0.05)
     assert made.log_lost > -math.inf

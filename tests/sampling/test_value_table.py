@@ -436,7 +436,7 @@ def test_texts_that_all_died_do_not_make_a_slot_impossible() -> None:
     assert (abs(table.pair_logs) <= value_backups.MOST_SHIFT).all()
 
 
-def test_what_earlier_calls_have_learned_counts_for_few_texts() -> None:
+def test_counts_of_earlier_calls_are_capped_in_backups() -> None:
     visited = VisitedPrefixes()
     root = visited.add(None, 0, -1, 1.0, 30)
     root.end_prob = 0.5

@@ -156,7 +156,7 @@ class Short(ChainModel):
     max_new_tokens = 3
 
 
-def test_what_the_model_has_no_positions_for_stays_unresolved() -> None:
+def test_spellings_beyond_the_model_positions_stay_unresolved() -> None:
     lm = Short(ChainModel.random(PIECES, 1, 3).logs, 1)
     masses = sum_spellings(lm, PIECES, [b"abba"], tolerance=0)
     spelled = {(0, 1, 1, 0), (2, 3), (4, 0)}
