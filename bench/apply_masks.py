@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             limits = {"narrow": time_fastest(lambda x=logits: x.fill_(-torch.inf)), "wide": time_fastest(logits.neg_)}  # type: ignore[misc]
             limits["half"] = limits["wide"]
             for kind, mask in masks.items():
-                runs.append({"rows": rows, "dtype": dtype, "mask": kind, "road": "limit", "µs": limits[kind]})
+                runs.append({"rows": rows, "dtype": dtype, "mask": kind, "implementation": "limit", "µs": limits[kind]})
                 wanted = None
                 for name, implementation in list_implementations().items():
                     fresh = torch.arange(rows * SIZE).view(rows, SIZE).remainder(97).to(logits.dtype)
@@ -127,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     wanted = fresh if wanted is None else wanted
                     assert torch.equal(fresh, wanted), f"{name}: other logits"
                     taken = time_fastest(partial(implementation, fresh, mask))
-                    runs.append({"rows": rows, "dtype": dtype, "mask": kind, "road": name, "µs": taken})
+                    runs.append({"rows": rows, "dtype": dtype, "mask": kind, "implementation": name, "µs": taken})
     print_times(runs)
     facts = {"vocabulary": SIZE, "clock": "CPU of one thread, fastest repeat", "runs": runs}
     plot_times(write_result(options, facts).with_suffix(".svg"), runs)
@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def print_times(runs: list[dict[str, Any]]) -> None:
     """Print a table for each number of rows: µs, and ours as a multiple of the limit."""
     for rows in ROWS:
-        chosen = {(run["road"], run["dtype"], run["mask"]): run["µs"] for run in runs if run["rows"] == rows}
+        chosen = {(run["implementation"], run["dtype"], run["mask"]): run["µs"] for run in runs if run["rows"] == rows}
         cells = [(dtype, mask) for dtype in DTYPES for mask in ("narrow", "half", "wide")]
         table = build_table(f"µs for [{rows}, {SIZE}]", [""], [f"{dtype}\n{mask}" for dtype, mask in cells])
         for implementation in dict.fromkeys(key[0] for key in chosen):
@@ -153,7 +153,7 @@ def plot_times(path: Path, runs: list[dict[str, Any]]) -> None:
     panels: dict[str, dict[str, list[tuple[float, float]]]] = {"narrow": {}, "half": {}, "wide": {}}
     for run in runs:
         if run["dtype"] == "float32":
-            panels[run["mask"]].setdefault(run["road"], []).append((run["rows"], run["µs"]))
+            panels[run["mask"]].setdefault(run["implementation"], []).append((run["rows"], run["µs"]))
     draw_plot(path, f"masks applied to float32 logits [rows, {SIZE}]", "rows", "µs", panels)
 
 

@@ -125,9 +125,9 @@ def summarise_times(found: dict[str, Times], mode: str) -> list[dict[str, Any]]:
     base = float(np.median(found["llguidance"][COLD])) if found.get("llguidance", {}).get(COLD) else None
     rows = []
     for name, times in found.items():
-        for road, values in times.items():
+        for compilation, values in times.items():
             us = np.array(values) / 1_000
-            row: dict[str, Any] = {"mode": mode, "engine": name, "road": road, "schemas": len(us)}
+            row: dict[str, Any] = {"mode": mode, "engine": name, "compilation": compilation, "schemas": len(us)}
             row["mean"] = float(us.mean())
             row |= {label: float(np.percentile(us, at)) for label, at in QUANTILES.items()}
             row["p50 in parts of llguidance's first"] = None if base is None else row["p50"] * 1_000 / base

@@ -170,13 +170,13 @@ def build_first_masks() -> ComparisonTable | None:
     """Time from the text of a schema to its first mask."""
     if (document := load_newest_result("repeated")) is None:
         return None
-    roads: dict[str, dict[str, Mapping[str, Any]]] = {}
+    compilations: dict[str, dict[str, Mapping[str, Any]]] = {}
     for row in document["facts"]["rows"]:
         if row["engine"] in ("constrain", "llguidance"):
-            roads.setdefault(row["road"], {})[row["engine"]] = row
+            compilations.setdefault(row["compilation"], {})[row["engine"]] = row
     rows = [
-        Row(f"{road}, {label}", {engine: row[figure] for engine, row in found.items()})
-        for road, found in roads.items()
+        Row(f"{compilation}, {label}", {engine: row[figure] for engine, row in found.items()})
+        for compilation, found in compilations.items()
         for figure, label in (("p50", "median"), ("mean", "mean"), ("p99", "99th percentile"))
     ]
     return ComparisonTable(
@@ -236,9 +236,9 @@ def build_mask_application() -> ComparisonTable | None:
     names = {"constrain": "constrain", "xgrammar": "xgrammar", "llguidance, torch compiled": "llguidance"}
     found: dict[tuple[int, str, str], dict[str, float]] = {}
     for run in document["facts"]["runs"]:
-        if run["road"] in names and run["dtype"] != "float16":
+        if run["implementation"] in names and run["dtype"] != "float16":
             key = (run["rows"], run["dtype"], run["mask"])
-            found.setdefault(key, {})[names[run["road"]]] = run["µs"]
+            found.setdefault(key, {})[names[run["implementation"]]] = run["µs"]
     rows = [Row(f"{count} × 128,256 {dtype}, {mask}", figures) for (count, dtype, mask), figures in found.items()]
     return ComparisonTable(
         "Applying masks on the CPU",

@@ -49,7 +49,7 @@ def test_shares_are_timed_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.slow
-def test_every_road_of_applying_gives_the_same_logits() -> None:
+def test_all_implementations_give_the_same_logits() -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("llguidance")
     pytest.importorskip("xgrammar")
