@@ -83,7 +83,7 @@ def is_between_characters(t: Any, q: Any) -> Any:
 
 @inlined("int64(int64, int64, int64)")
 def has_many_exits(t: Any, q: Any, budget: Any) -> Any:
-    """Return whether leaf state q, expanded, is inside a JSON string and its suffix trie surely exceeds the budget.
+    """Return whether leaf state q, expanded, is inside a JSON string and its suffix trie is known to exceed the budget.
 
     Counted are the tokens below its exits after one byte: all of them, where the leaf may end after any character.
     """
@@ -102,8 +102,8 @@ def has_many_exits(t: Any, q: Any, budget: Any) -> Any:
 def make_row(t: Any, q: Any, budget: Any) -> Any:
     """Write the row of leaf state q, and the exits of its tokens to TRIE_TEMP. Return the number of exits.
 
-    budget: of `make_suffix_trie`. Where it surely does not suffice, a number greater than it is returned, and exits
-    are not written.
+    budget: of `make_suffix_trie`. If it is known not to suffice, a number greater than it is returned, and exits are
+    not written.
 
     The caller publishes the row: MADE_ROW is a new one after the last, or that of any JSON string.
 

@@ -80,11 +80,11 @@ def test_offsets_and_verdicts_are_those_of_a_matcher(case: tuple[str, str]) -> N
     assert found["bytes"] == len(data)
     shaded = {place for begin, end in found["forced_runs"] for place in range(begin, end)}
     bounds = [units(data[:place]) for place in range(accepted + 1)]
-    surely = {
+    forced_characters = {
         place for k in range(accepted) if bounds[k] < bounds[k + 1] and forced[k]
         for place in range(bounds[k], bounds[k + 1]) if is_character_forced(data, k, forced)
     }  # fmt: skip
-    assert surely <= shaded
+    assert forced_characters <= shaded
     assert all(any(forced[k] for k in range(accepted) if bounds[k] <= place <= bounds[k + 1]) for place in shaded)
     assert found["expected"] or found["is_finished"]
 

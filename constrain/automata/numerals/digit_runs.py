@@ -53,7 +53,7 @@ def mark_digit_runs(
 ) -> bool:
     """Mark the runs of digits after which the text can be completed (ALIVE), and after which it may end (ENDS).
 
-    Return whether all runs are surely alive. Those marked UNSURE are left to `read_unsure_runs`.
+    Return whether all runs are known to be alive. Those marked UNSURE are left to `read_unsure_runs`.
 
     Parameters
     ----------

@@ -182,7 +182,7 @@ class NumberReader:
         return False
 
     def is_endless(self, state: Mantissa) -> bool:
-        """Return whether members surely begin with a mantissa that has a significant digit, whatever its digits."""
+        """Return whether members are known to begin with a mantissa with a significant digit, whatever its digits."""
         if self.room(state) is not None:
             return False
         first, last = state.segments[0][1], state.segments[-1][1]
