@@ -4,8 +4,8 @@ The plain verdict is that of the labels of MaskBench: the validator class of the
 formats asserted. Numbers are floats (so `multipleOf` 0.01 rejects 4.35) and patterns are Python's (`\\d` matches a
 Bengali digit, `$` also matches before a final line feed). For the exact verdict numbers of text and schema are
 rationals and patterns are translated to the semantics of ECMA 262. Relative JSON pointers differ, too: jsonschema
-rejects a number with a 0 before another digit, such as 101. Where the two verdicts differ, an error is counted as in
-doubt.
+rejects a number with a 0 before another digit, such as 101. It accepts any text with an @ as an `email`, which has
+ASCII characters only. Where the two verdicts differ, an error is counted as in doubt.
 """
 
 from __future__ import annotations
@@ -53,18 +53,24 @@ class Verdict(NamedTuple):
 
 @lru_cache(maxsize=1)
 def make_exact_checker() -> Any:
-    """Return the format checker of 2020-12 with relative JSON pointers by their own grammar."""
+    """Return the format checker of 2020-12 with relative JSON pointers by their own grammar, and addresses in ASCII."""
     from jsonschema import Draft202012Validator, FormatChecker
 
     exact = FormatChecker(())
     exact.checkers = dict(Draft202012Validator.FORMAT_CHECKER.checkers)
     exact.checks("relative-json-pointer")(is_relative_pointer)
+    exact.checks("email")(is_address)
     return exact
 
 
 def is_relative_pointer(value: object) -> bool:
     """Return whether a value is not a string, or a relative JSON pointer."""
     return not isinstance(value, str) or RELATIVE_POINTER.fullmatch(value) is not None
+
+
+def is_address(value: object) -> bool:
+    """Return whether a value is not a string, or may be an address of RFC 5321, all of whose characters are ASCII."""
+    return not isinstance(value, str) or ("@" in value and value.isascii())
 
 
 class Judge:

@@ -192,6 +192,7 @@ def test_validity_checkers() -> None:
     assert Judge('{"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}')("1.0").invalid
     assert Judge('{"type": "integer"}')("1.0").valid and Judge('{"type": "integer"}')("1e2").valid
     assert Judge('{"format": "date"}')('"2021-02-30"').invalid
+    assert Judge('{"format": "email"}')('"a@b.c"').valid and Judge('{"format": "email"}')('"é@b.c"').differ
     assert Judge("{}")("01").invalid and Judge("{}")("NaN").invalid and Judge("{}")('"\\ud800"').valid
     assert Judge('{"$ref": "http://nowhere.invalid/x"}')("1").plain is None
 
