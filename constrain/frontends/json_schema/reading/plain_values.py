@@ -65,7 +65,7 @@ def has_plain_value(values: list[Any], types: int) -> bool:
 
 def _is_short(value: Decimal) -> bool:
     exponent = value.as_tuple().exponent
-    return type(exponent) is int and exponent > -MOST_DECIMALS and abs(value) < SMALL_BOUND
+    return type(exponent) is int and exponent > -MOST_DECIMALS and value.copy_abs() < SMALL_BOUND
 
 
 def is_plain_interval(raw: dict[str, Any]) -> bool:
