@@ -67,11 +67,11 @@ class _LayoutCosts(NamedTuple):
 class Demand(NamedTuple):
     """The members that an object still needs at least.
 
-    count: their number. total: their least bytes, without commas. filler: the most bytes of one of them that is needed
-    only for the number of members; 0 if there is none.
+    number: of them. total: their least bytes, without commas. filler: the most bytes of one of them that is needed only
+    for the number of members; 0 if there is none.
     """
 
-    count: int
+    number: int
     total: int
     filler: int
 
@@ -347,9 +347,9 @@ class LeastCosts:
     def around(self, block: int, demand: Demand, fresh: int) -> int:
         """Return the least bytes of the members that an object still needs, and to close it; see `members`."""
         around = self.layout(block)
-        if not demand.count:
+        if not demand.number:
             return around.empty if fresh else around.close
-        commas = (demand.count - fresh) * around.comma
+        commas = (demand.number - fresh) * around.comma
         return min(NEVER, demand.total + commas + fresh * around.open + around.close)
 
     def demand(self, block: int, seen: set[int], members: int) -> Demand:

@@ -59,14 +59,15 @@ class Lexeme:
 class LexemeTransitions:
     """The transducer; see the module.
 
-    `skip` is the number of the ignored lexeme, or None. skips: "once" if it may not be repeated.
+    `skip` is the number of the ignored lexeme, or None. skips: "once" if it may not be repeated. unspaced: lexemes
+    before which no text is ignored, since they are grammars that ignore other text.
     """
 
     def __init__(
         self, lexemes: list[Lexeme], numbers: dict[str, int], rows: LexemeRows, skip: int | None, initial: Rows,
-        source: str, limits: Limits, skips: str = "",
+        source: str, limits: Limits, skips: str = "", unspaced: frozenset[int] = frozenset(),
     ) -> None:  # fmt: skip
-        self.skips = skips
+        self.skips, self.unspaced = skips, unspaced
         self.lexemes, self.numbers, self.skip, self.source, self.limits = lexemes, numbers, skip, source, limits
         self._overlaps: dict[tuple[Hashable, Hashable], bool] = {}
         self._single: dict[Dfa, bool] = {}
@@ -158,15 +159,15 @@ class LexemeTransitions:
         return rows if self.skips != "once" else frozenset(row - {self.skip} for row in rows)
 
     def with_skip(self, rows: Rows) -> Rows:
-        """Return rows with the ignored lexeme, but for those in which the text can only end."""
+        """Return rows with the ignored lexeme, but for those of nothing that it may stand before."""
         if self.skip is None:
             return rows
-        return frozenset(row if row == {END} else row | {self.skip} for row in rows)
+        return frozenset(row | {self.skip} if row - {END} - self.unspaced else row for row in rows)
 
     def may_skip_at_end(self, rows: Rows) -> bool:
         """Return whether ignored text may stand at the end, where the row is one of these that have `END`."""
         ending = [row for row in rows if END in row]
-        with_more = [row for row in ending if row - {END}]
+        with_more = [row for row in ending if self.skip in row]
         if with_more and len(with_more) < len(ending):
             self.refuse(0, "whether ignored text may end the text depends on the rules in use")
         return bool(with_more)

@@ -150,8 +150,9 @@ class _Compiler:
             if options.get("allow_initial_skip"):
                 first = frozenset(row | {skip} for row in first)
         repetition = str(options.get("skip_repetition"))
+        unspaced = frozenset(number for mark, number in self.numbers.items() if self.has_own_skip(mark))
         leaves = LexemeTransitions(
-            self.lexemes, self.numbers, rows, skip, first, self.text, self.limits, skips=repetition
+            self.lexemes, self.numbers, rows, skip, first, self.text, self.limits, repetition, unspaced
         )
         self.lexing = rewrite_rules(Grammar(self.start, self.rules), leaves, lambda state: True, self.limits)
         return self.lexing
