@@ -9,6 +9,7 @@ Importing this module imports neither torch nor transformers; loading or using a
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LoadedModel", "Prompt", "VocabularyTokenizer", "as_loaded", "load_model"]
 
+OWN_ARGUMENTS = {"self", "messages", "conversation", "conversations", "tools"}
+"""Names that transformers or a chat template use for the conversation itself."""
 Prompt = Union[str, Sequence[int], Sequence[Mapping[str, Any]], None]
 """A text, token ids, or chat messages, which are rendered by the tokenizer's chat template."""
 
@@ -99,12 +102,33 @@ class LoadedModel:
         """Return a number of tokens that a text has at least; 0 if that is not known."""
         return self.token_lengths.count_least(text)
 
-    def render(self, messages: Sequence[Any], **options: Any) -> list[int]:
+    @cached_property
+    def template_arguments(self) -> frozenset[str]:
+        """The arguments of `apply_chat_template`, which are no variables of a chat template.
+
+        One of them is a template, others cut the prompt or change what is returned. `documents` is a variable, too.
+        """
+        parameters = inspect.signature(self.tokenizer.apply_chat_template).parameters.values()
+        named = {one.name for one in parameters if one.kind is not one.VAR_KEYWORD}
+        return frozenset(named - {"documents"} | OWN_ARGUMENTS)
+
+    def render(
+        self,
+        messages: Sequence[Any],
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> list[int]:
         """Return the token ids of messages, rendered by the tokenizer's chat template.
 
-        options: further arguments of `apply_chat_template`. What seems too long is rendered as a text first: a template
-        may leave out any part of messages and options. Raise LimitError as `prompt_ids`.
+        variables: further ones of the template, as strangers may give them. What seems too long is rendered as a text
+        first: a template may leave out any part of them. Raise ArgumentError for a variable among `template_arguments`,
+        and LimitError as `prompt_ids`.
         """
+        options = {} if variables is None else dict(variables)
+        if taken := sorted(self.template_arguments.intersection(options)):
+            raise ArgumentError(f"{taken[0]} is not a variable of chat templates", hint="Leave it out.")
+        if tools:
+            options["tools"] = tools
         apply = partial(self.tokenizer.apply_chat_template, messages, add_generation_prompt=True)
         if is_beyond_context(self.model, self.count_least_tokens(f"{messages}{options}")):
             self.check_text(apply(tokenize=False, **options))

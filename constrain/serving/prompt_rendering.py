@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.errors import LimitError, shorten_text
+from ..base.json_documents import pointer_token
 from ..dialogue import Tool
 from ..integrations.transformers_models import LoadedModel
 from .answer_formats import AnswerFormat
@@ -40,14 +41,15 @@ def render_conversation(
     wanted : AnswerFormat
         Shown only to the embedded model.
     template : mapping
-        Variables of the chat template.
+        Variables of the chat template, as the request gives them.
 
     Raises
     ------
     RequestError
-        If the template refuses the conversation.
+        If the template refuses the conversation, or a variable is none but an argument of the tokenizer's function.
     """
     if getattr(model.tokenizer, "chat_template", None):
+        check_variables(model, template)
         return render_template(model, messages, plan, template)
     if template:
         raise RequestError("the model has no chat template", "/chat_template_kwargs", code="unsupported_field")
@@ -58,13 +60,23 @@ def render_conversation(
     return model.prompt_ids("\n".join([*shown, text, "assistant:"]))
 
 
+def check_variables(model: LoadedModel, template: Mapping[str, Any]) -> None:
+    """Raise RequestError for what a request must not choose: the template itself, how it is encoded or cut."""
+    for name in template:
+        if name in model.template_arguments:
+            raise RequestError(
+                f"{name} is not a variable of the model's chat template, but an argument of the tokenizer",
+                f"/chat_template_kwargs/{pointer_token(name)}", hint="Leave it out.", code="unsupported_field",
+            )  # fmt: skip
+
+
 def render_template(
     model: LoadedModel, messages: Sequence[Message], plan: ToolPlan, template: Mapping[str, Any]
 ) -> list[int]:
     """Return the prompt that the chat template renders. Custom tools are shown as functions of one text."""
     shown = [(tool if isinstance(tool, Tool) else describe_custom(tool)).openai() for tool in plan.tools]
     try:
-        return model.render([adapt_message(one) for one in messages], tools=shown or None, **template)
+        return model.render([adapt_message(one) for one in messages], shown, template)
     except LimitError:
         raise
     except Exception as error:  # templates raise what they like

@@ -5,14 +5,16 @@
 
 The first signal begins the drain: new requests are answered 503 and /health/ready says so, while running ones go on.
 The server stops when the last one has ended, after `drain_seconds` at the latest, or at a second signal; what still
-runs then is cut off with an error. Either way the exit code is 0.
+runs then is cut off with an error. Either way the exit code is 0; a thread that nothing can stop ends with the process.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import socket
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from time import monotonic
@@ -34,6 +36,8 @@ __all__ = ["bind_socket", "run_engine", "run_server"]
 
 GIVING_UP = 5
 """Seconds for what was cut off to end, and for clients to close their connections."""
+STUCK = 2 * GIVING_UP
+"""Seconds after the drain until the process ends although a thread still works, which nothing can stop."""
 SWITCH_SECONDS = 0.0005
 """`sys.setswitchinterval` of a server. The thread that steps the model waits so long for the interpreter lock each time
 that a compilation holds it, many times a step; Python's default is 0.005.
@@ -112,16 +116,26 @@ def run_server(app: Any, listener: socket.socket, on_start: Callable[[], None] =
         app, http=build_connection(app.state.operations.settings), log_config=None, access_log=False,
         timeout_graceful_shutdown=GIVING_UP, ws="none", server_header=False,
     )  # fmt: skip
+    server = DrainingServer(config, app.state.operations, on_start)
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.collect()
     gc.freeze()  # modules, model and kernels: a full collection that looks at them stops everything for 100 ms
     try:
-        DrainingServer(config, app.state.operations, on_start).run([listener])
+        server.run([listener])
     finally:
+        server.end.cancel()
         gc.unfreeze()
         sys.setswitchinterval(before)
         listener.close()
+
+
+def leave_process() -> None:
+    """End the process with exit code 0, whatever its threads do: Python would wait for them."""
+    sys.stderr.write("constrain: a thread did not end in time; the process ends without it\n")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 class DrainingServer(uvicorn.Server):
@@ -131,6 +145,8 @@ class DrainingServer(uvicorn.Server):
         super().__init__(config)
         self.operations, self.on_start = operations, on_start
         self.deadline = 0.0
+        self.end = threading.Timer(STUCK, leave_process)
+        self.end.daemon = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin the drain, or end it."""
@@ -147,5 +163,6 @@ class DrainingServer(uvicorn.Server):
         operations = self.operations
         if operations.is_draining and (not operations.active or monotonic() >= self.deadline):
             operations.cut_tasks()
+            self.end.start()
             return True
         return await super().on_tick(counter)

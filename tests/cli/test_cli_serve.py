@@ -27,8 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 class Serving:
     """`constrain serve --port 0` in a process. lines: what it prints."""
 
-    def __init__(self, *options: str) -> None:
-        code = "from constrain.cli.app import main; main()"
+    def __init__(self, *options: str, prepare: str = "") -> None:
+        code = f"{prepare}from constrain.cli.app import main; main()"
         command = [sys.executable, "-c", code, "serve", "--port", "0", *options]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
         assert self.process.stderr is not None
@@ -86,6 +86,19 @@ def test_running_requests_end_or_are_cut_off(seconds: str, signals: int, is_whol
     status, body = answer.status, answer.read()
     assert (status, b'"shutting_down"' in body) == ((200, False) if is_whole else (503, True))
     assert serving.wait()[0] == 0
+
+
+@pytest.mark.slow
+def test_a_thread_that_does_not_end_does_not_keep_the_process() -> None:
+    prepare = (
+        "import time; from constrain.serving import chat_endpoint, server_process\n"
+        "server_process.STUCK = 1; chat_endpoint.render_conversation = lambda *_: time.sleep(3_600)\n"
+    )
+    options = ("--limit", "request_seconds=1", "--limit", "drain_seconds=1", "--log-format", "none")
+    serving = Serving(*options, prepare=prepare)
+    assert serving.request("POST", "/v1/chat/completions", chat_body())[0] == 504
+    code, lines = serving.stop()
+    assert (code, lines[-1]) == (0, "constrain: a thread did not end in time; the process ends without it")
 
 
 @pytest.fixture

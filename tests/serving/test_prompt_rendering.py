@@ -49,6 +49,23 @@ def render(model: LoadedModel, plan: ToolPlan = NO_TOOLS, wanted: AnswerFormat =
     return str(model.tokenizer.decode(ids, skip_special_tokens=True))
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["chat_template", "tokenize", "truncation", "max_length", "padding", "return_dict", "tokenizer_kwargs", "tools",
+     "messages", "conversation", "conversations", "self", "add_generation_prompt"],
+)  # fmt: skip
+def test_arguments_of_the_tokenizer_are_not_variables(demo: LoadedModel, name: str) -> None:
+    """Least of all a template: a loop in it would never end."""
+    tokenizer = copy.deepcopy(demo.tokenizer)
+    tokenizer.chat_template = TEMPLATE
+    model = replace(demo, tokenizer=tokenizer)
+    with pytest.raises(RequestError, match="not a variable") as caught:
+        render_conversation(model, MESSAGES, NO_TOOLS, ANYTHING, {name: "{{ 7 * 7 }}"})
+    assert caught.value.pointer == f"/chat_template_kwargs/{name}"
+    with pytest.raises(constrain.ArgumentError, match=name):
+        model.render(MESSAGES, variables={name: "{{ 7 * 7 }}"})
+
+
 def test_a_chat_template_gets_tools_calls_and_variables(demo: LoadedModel) -> None:
     tokenizer = copy.deepcopy(demo.tokenizer)
     tokenizer.chat_template = TEMPLATE
