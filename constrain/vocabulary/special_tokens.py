@@ -106,7 +106,8 @@ class TokenSymbols(NodeVisitor[Node]):
 def free_text_node(without: tuple[bytes, ...], until: bytes | None, high: int | None) -> Node:
     """Return a node of units (bytes and names) that contain none of `without`.
 
-    If `until` is given, the units end with the first `until`. `high` is the most units before that.
+    If `until` is given, the units end with the first `until`, and contain no longer one of `without` that ends there.
+    `high` is the most units before `until`.
     """
     units = Dfa.from_ranges([(0, FIRST - 1)])
     digits = Dfa.from_ranges([(digit, digit) for digit in DIGITS])
@@ -117,13 +118,16 @@ def free_text_node(without: tuple[bytes, ...], until: bytes | None, high: int | 
         clean = clean.subtract(whatever.concatenate(exact_bytes(mark)).concatenate(whatever), max_states=MOST_STATES)
     if until is None:
         return Chars(clean, "bytes", 0, high)
-    if until[0] == FIRST or (high is not None and len(without) == 1 and not has_border(until)):
+    longer = [mark for mark in without if mark != until and mark.endswith(until)]
+    if not longer and (until[0] == FIRST or (high is not None and len(without) == 1 and not has_border(until))):
         # No occurrence of the mark can start within the clean part: two leaves, the first of which can be counted.
         return Sequence((Chars(clean, "bytes", 0, high), Literal(until)))
     one = Dfa.from_ranges([(0, FIRST)])
     ended = whatever.concatenate(exact_bytes(until))
     for mark in without:
-        earlier = whatever.concatenate(exact_bytes(mark)).concatenate(one).concatenate(one.star())
+        earlier = whatever.concatenate(exact_bytes(mark))
+        if mark not in longer:
+            earlier = earlier.concatenate(one).concatenate(one.star())
         ended = ended.subtract(earlier, max_states=MOST_STATES)
     if high is not None:
         ended = ended.with_length(0, high + len(until), max_states=MOST_STATES)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, strategies as st
 
 import constrain
 from constrain import Constraint, UnsupportedError, Vocabulary, VocabularyError, gbnf, literal, mark, regex
-from constrain.grammar.nodes import Grammar, Literal, Token
+from constrain.grammar.nodes import Free, Grammar, Literal, Token
 from constrain.vocabulary.token_names import NAME, token_name
 from tests.model_factory import UniformModel
 
@@ -129,3 +130,23 @@ def test_a_special_token_counts_as_its_text_in_an_intersection() -> None:
     assert matcher.next_bytes() == {ord("a")}
     with pytest.raises(constrain.UnsatisfiableError):
         constrain.compile(VOCABULARY, mark("<think>") & regex("[a-z]*"))
+
+
+MARKS = st.text("ab<", min_size=1, max_size=3)
+
+
+@given(st.lists(MARKS, max_size=2), MARKS, st.none() | st.integers(0, 4), st.text("ab<", max_size=6))
+def test_free_text_ends_with_the_first_mark_and_contains_no_longer_one_that_ends_there(
+    others: list[str], until: str, high: int | None, text: str
+) -> None:
+    assume(not any(mark in until and mark != until for mark in others))
+    node = Free((until, *others), until, high)
+    try:
+        matcher = constrain.compile_grammar(Grammar(node, {}), VOCABULARY).matcher()
+        matcher.advance_bytes(text.encode())
+        is_text = matcher.is_complete
+    except (constrain.UnsatisfiableError, constrain.TokenRefused):
+        is_text = False
+    is_first = text.find(until) == len(text) - len(until) >= 0
+    fits = high is None or len(text) - len(until) <= high
+    assert is_text == (is_first and fits and not any(mark in text for mark in others if mark != until))

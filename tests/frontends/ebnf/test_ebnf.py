@@ -35,7 +35,19 @@ def test_cases_mean_what_they_mean_to_xgrammar(grammar: str, texts: list[str]) -
 
 
 STEPS = st.recursive(
-    st.sampled_from(['"a"', '"ab"', "[ab]", "[^a]", '""', "x", "root", 'TagDispatch(("ab", x))']),
+    st.sampled_from(
+        [
+            '"a"',
+            '"ab"',
+            "[ab]",
+            "[^a]",
+            '""',
+            "x",
+            "root",
+            'TagDispatch(("ab", x))',
+            'TagDispatch(("b", x), excludes=("ab",))',
+        ]
+    ),
     lambda inner: st.one_of(
         st.lists(inner, min_size=1, max_size=3).map(" ".join),
         st.lists(inner, min_size=1, max_size=3).map(lambda parts: f"({' | '.join(parts)})"),
