@@ -93,11 +93,13 @@ class NumberAutomata:
             if self.accepts(number):
                 least = 0
             elif isinstance(state, Exponent) and state.phase == EXPONENT and state.value:
-                following = follow_digits(state.allowed, state.value)
-                assert following is not None
-                least = shortest_suffix(following)
+                exponents = follow_digits(state.allowed, state.value)
+                assert exponents is not None
+                least = shortest_suffix(exponents)
             elif isinstance(state, Exponent) or state.phase in (START, MINUS):
-                least = 1 + min(self.least(after) for after in set(self.row(number).values()) - {number})
+                following = set(self.row(number).values()) - {number}
+                is_near = any(map(self.accepts, following))  # then the others, which may take long, do not matter
+                least = 1 if is_near else 1 + min(map(self.least, following))
             else:
                 least = least_bytes(self.readers[number], state)
             self._least[number] = least

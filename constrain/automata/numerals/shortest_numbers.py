@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
+from ...base.work import spend_work
 from .decimals import count_significant
 from .number_reader import NumberReader
 from .number_states import DIGITS, FRACTION, INTEGER, POINT, ZERO, Mantissa
 
 __all__ = ["least_bytes"]
+
+TRIAL, DIGITS_PER_UNIT = 4, 40
+"""Units of work of a position that is tried, and digits of its numbers that take one more."""
 
 
 def least_bytes(reader: NumberReader, state: Mantissa) -> int:
@@ -59,10 +63,13 @@ def _least_digits(reader: NumberReader, state: Mantissa, position: int, what: in
     """Return the least number of further digits that spell a member at a position; None if there is none."""
     search = reader.sides[state.side]
     place = state.digits, state.read, position, what
+    digits = abs(position) + search.most_digits  # of the integers that are divided
+    spend_work(TRIAL + digits // DIGITS_PER_UNIT, "the shortest rest of a number")
     found = search.find_member(*place, reader.grid(state, position))
     if found is None:
         return None
     low, high = 0, max(count_significant(found[0]) - state.read, 0)
+    spend_work((TRIAL + digits // DIGITS_PER_UNIT) * high.bit_length(), "the shortest rest of a number")
     while low < high:
         middle = (low + high) // 2
         if search.find_member(*place, position - state.read - middle) is None:

@@ -297,6 +297,18 @@ def test_numbers_of_any_length_are_read_or_refused_by_name(keyword: str, number:
         to_grammar(text.replace(keyword, "minimum"))
 
 
+def test_the_shortest_multiple_of_a_long_number_is_searched_for_within_the_limit() -> None:
+    constraint = constrain.compile(
+        BYTES, schema='{"multipleOf": 123456789012345678901234567890e3000}', style=constrain.Style.any(),
+        limits=constrain.Limits(work=200_000),
+    )  # fmt: skip
+    matcher = constraint.matcher()
+    assert matcher.shortest_completion() == b"0"
+    matcher.advance_bytes(b"1")
+    with pytest.raises(LimitError, match="shortest rest of a number"):
+        matcher.shortest_completion()
+
+
 @pytest.mark.parametrize("number", ["0e9999999999999999999999", "-0.00E-9999999999999999999999", "0e5", "-0"])
 def test_zero_is_zero_with_any_exponent(number: str) -> None:
     assert accepts(to_grammar(f'{{"const": {number}}}'), "0")
