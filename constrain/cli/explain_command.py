@@ -28,7 +28,7 @@ from .constraint_options import ChoiceOption, GrammarOption, RegexOption, Schema
 from .grammar_source import ImportOption
 from .kernel_notice import load_kernels
 from .model_options import PromptOption, read_prompt
-from .source_options import JsonFlag, VocabularyOption, attribute_errors, bytes_of, vocabulary_of
+from .source_options import JsonFlag, VocabularyOption, attribute_errors, bytes_of, check_stdin, vocabulary_of
 
 if TYPE_CHECKING:
     from ..engine.matcher import Matcher
@@ -81,6 +81,7 @@ def explain_constraint(
     if keyword is not None:
         raise typer.Exit(explain_keyword(keyword, as_json))
     check_page(html)
+    check_stdin(schema=schema, grammar=grammar, answer=answer, prompt=prompt)
     given = read_constraint(schema, regex, grammar, choice, folders, options)
     load_kernels()
     if answer is not None:

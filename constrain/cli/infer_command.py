@@ -13,7 +13,7 @@ from ..base.errors import SourceError, shorten_text
 from . import display
 from .cross_check import validate_independently
 from .kernel_notice import load_kernels
-from .source_options import JsonFlag, attribute_errors, read_bytes
+from .source_options import JsonFlag, attribute_errors, check_stdin, read_bytes
 
 __all__ = ["infer_from_files"]
 
@@ -41,6 +41,7 @@ def infer_from_files(
     accepted every example.
     """
 
+    check_stdin(EXAMPLES=files)
     examples: list[Any] = []
     for name in files:
         source = "stdin" if name == "-" else name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, NamedTuple
@@ -78,9 +78,14 @@ def attribute_located_errors(name: str) -> Iterator[None]:
             raise
 
 
-def check_stdin(**given: str | None) -> None:
+def check_stdin(**given: str | Sequence[str] | None) -> None:
     """Raise BadParameter if more than one of these arguments, by name, is - for stdin, which is read only once."""
-    names = [name if name.isupper() else f"--{name.replace('_', '-')}" for name, value in given.items() if value == "-"]
+    names = [
+        name if name.isupper() else f"--{name.replace('_', '-')}"
+        for name, values in given.items()
+        for value in ([values] if isinstance(values, str) else values or ())
+        if value == "-"
+    ]
     if len(names) > 1:
         raise typer.BadParameter(f"{' and '.join(names)} are both stdin (-): give a file for one of them.")
 

@@ -19,7 +19,7 @@ from . import display
 from .common_arguments import SchemaOptions, takes_style
 from .cross_check import NOT_INSTALLED, CrossCheck, explain_difference, validate_independently
 from .kernel_notice import load_kernels
-from .source_options import JsonFlag, SchemaArgument, attribute_errors, read_bytes, read_schema
+from .source_options import JsonFlag, SchemaArgument, attribute_errors, check_stdin, read_bytes, read_schema
 
 __all__ = ["validate_instances"]
 
@@ -78,6 +78,7 @@ def validate_instances(
     compared with that of the jsonschema package, if installed, and any difference is explained.
     """
 
+    check_stdin(SCHEMA=schema, INSTANCE=instances)
     source = read_schema(schema)
     options = options.relative_to(source)
     load_kernels()

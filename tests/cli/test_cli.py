@@ -87,12 +87,39 @@ def test_version(run: Run) -> None:
 
 
 def test_the_script_is_what_pyproject_says() -> None:
-    assert 'constrain = "constrain.cli.app:main"' in (ROOT / "pyproject.toml").read_text("utf-8")
+    assert 'constrain = "constrain.__main__:main"' in (ROOT / "pyproject.toml").read_text("utf-8")
     for started in (("-c", "from constrain.cli.app import main; main()"), ("-m", "constrain")):
         command = [sys.executable, *started, "check", "/no/such/file"]
         answer = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
         assert (answer.returncode, answer.stdout) == (2, "")
         assert answer.stderr == "error: /no/such/file: No such file or directory\n"
+
+
+def test_an_interrupt_during_imports_is_an_exit_code() -> None:
+    lines = (
+        "import sys",
+        "class Interrupting:",
+        "    def find_spec(self, name, *_):",
+        "        if name == 'constrain.cli.app': raise KeyboardInterrupt",
+        "sys.meta_path.insert(0, Interrupting())",
+        "from constrain.__main__ import main",
+        "main()",
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("validate", "-", "-"), ("validate", "{}", "-", "-"), ("infer", "-", "-"),
+     ("explain", "--schema", "-", "--answer", "-")],
+)  # fmt: skip
+def test_stdin_is_given_once(run: Run, arguments: tuple[str, ...]) -> None:
+    answer = run(*arguments)
+    assert answer.code == 2
+    assert "both stdin" in answer.err
 
 
 @pytest.mark.parametrize(("code", "said"), [(130, "kept\n"), (1, "kept\nclosed\n")])
