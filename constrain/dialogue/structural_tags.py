@@ -286,9 +286,8 @@ def dispatch(
                 pointer=element.pointer,
                 hint="Give triggers that contain neither each other nor an excluded text.",
             )
-    without = tuple(dict.fromkeys((*triggers, *excluded)))
-    begun = reduce(or_, [unconstrained(without, trigger) + form for trigger, form in rules])
-    free = unconstrained(without)
+    begun = reduce(or_, [unconstrained(triggers, trigger, excluded) + form for trigger, form in rules])
+    free = unconstrained(triggers, None, excluded)
     return begun | free if loop == "once" else begun.repeat() + free
 
 

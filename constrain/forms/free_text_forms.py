@@ -50,16 +50,17 @@ class MarkOf(Form):
 
 @dataclass(frozen=True, slots=True)
 class Unconstrained(Form):
-    """Any model output without the marks `without`, or up to and including the first `until`."""
+    """Any model output without the marks `without`, or up to and including the first `until`; see `unconstrained`."""
 
     without: tuple[str, ...]
     until: str | None
+    excluded: tuple[str, ...] = ()
 
     def read(self, limits: Limits) -> Grammar:
-        return Grammar(Free(self.without, self.until), {})
+        return Grammar(Free(self.without, self.until, None, self.excluded), {})
 
     def names(self, limits: Limits) -> Iterator[Token | Mark | Free]:
-        yield Free(self.without, self.until)
+        yield Free(self.without, self.until, None, self.excluded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +142,17 @@ def mark(text: str) -> Form:
     return MarkOf(check_mark(text, "a mark"))
 
 
-def unconstrained(without: Iterable[str] = (), until: str | None = None) -> Form:
+def unconstrained(without: Iterable[str] = (), until: str | None = None, excluded: Iterable[str] = ()) -> Form:
     """Return the form of any model output that contains none of these marks.
 
-    If `until` is given, the output ends with the first `until`, which is part of it; it is added to the marks.
+    If `until` is given, the output ends with the first `until`, which is part of it; it is added to the marks. A mark
+    that `until` is the end of may end there, too, unless it is one of `excluded`, which are added to the marks.
     """
-    marks = tuple(check_mark(text, "a mark") for text in without)
+    refused = tuple(check_mark(text, "a mark") for text in excluded)
+    marks = tuple(dict.fromkeys((*(check_mark(text, "a mark") for text in without), *refused)))
     if until is not None and until not in marks:
         marks = (*marks, check_mark(until, "a mark"))
-    return Unconstrained(marks, until)
+    return Unconstrained(marks, until, refused)
 
 
 def triggered(

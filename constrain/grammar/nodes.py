@@ -111,12 +111,13 @@ class Free:
 
     `without` lists marks (see `Mark`) that must not occur. `until` is a mark at whose first occurrence the output ends.
     `high` bounds the number of bytes before it, where a special token counts as the length of its name in
-    `vocabulary.special_tokens`.
+    `vocabulary.special_tokens`. `excluded`: those of `without` that must not end together with `until` either.
     """
 
     without: tuple[str, ...] = ()
     until: str | None = None
     high: int | None = None
+    excluded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

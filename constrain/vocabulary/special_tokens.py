@@ -43,8 +43,10 @@ class TokenSymbols(NodeVisitor[Node]):
 
     def visit_free(self, node: Free) -> Node:
         ends = {name for name, index in self.vocabulary.special.items() if index in self.vocabulary.eos_ids}
-        without = tuple(self.mark(text) for text in node.without if text not in ends)
-        return free_text_node(without, None if node.until is None else self.mark(node.until), node.high)
+        without, excluded = (
+            tuple(self.mark(text) for text in texts if text not in ends) for texts in (node.without, node.excluded)
+        )
+        return free_text_node(without, None if node.until is None else self.mark(node.until), node.high, excluded)
 
     def visit_token(self, node: Token) -> Node:
         ids = {self.number(name) for name in node.names}
@@ -103,10 +105,12 @@ class TokenSymbols(NodeVisitor[Node]):
 
 
 @lru_cache(64)
-def free_text_node(without: tuple[bytes, ...], until: bytes | None, high: int | None) -> Node:
+def free_text_node(
+    without: tuple[bytes, ...], until: bytes | None, high: int | None, excluded: tuple[bytes, ...]
+) -> Node:
     """Return a node of units (bytes and names) that contain none of `without`.
 
-    If `until` is given, the units end with the first `until`, and contain no longer one of `without` that ends there.
+    If `until` is given, the units end with the first `until`, and with none of `excluded`, which are among `without`.
     `high` is the most units before `until`.
     """
     units = Dfa.from_ranges([(0, FIRST - 1)])
@@ -118,7 +122,7 @@ def free_text_node(without: tuple[bytes, ...], until: bytes | None, high: int | 
         clean = clean.subtract(whatever.concatenate(exact_bytes(mark)).concatenate(whatever), max_states=MOST_STATES)
     if until is None:
         return Chars(clean, "bytes", 0, high)
-    longer = [mark for mark in without if mark != until and mark.endswith(until)]
+    longer = [mark for mark in excluded if mark != until and mark.endswith(until)]
     if not longer and (until[0] == FIRST or (high is not None and len(without) == 1 and not has_border(until))):
         # No occurrence of the mark can start within the clean part: two leaves, the first of which can be counted.
         return Sequence((Chars(clean, "bytes", 0, high), Literal(until)))

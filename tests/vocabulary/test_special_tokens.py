@@ -135,12 +135,12 @@ def test_a_special_token_counts_as_its_text_in_an_intersection() -> None:
 MARKS = st.text("ab<", min_size=1, max_size=3)
 
 
-@given(st.lists(MARKS, max_size=2), MARKS, st.none() | st.integers(0, 4), st.text("ab<", max_size=6))
-def test_free_text_ends_with_the_first_mark_and_contains_no_longer_one_that_ends_there(
-    others: list[str], until: str, high: int | None, text: str
+@given(st.lists(MARKS, max_size=2), st.booleans(), MARKS, st.none() | st.integers(0, 4), st.text("ab<", max_size=6))
+def test_free_text_ends_with_the_first_mark_and_with_no_excluded_one(
+    others: list[str], are_excluded: bool, until: str, high: int | None, text: str
 ) -> None:
     assume(not any(mark in until and mark != until for mark in others))
-    node = Free((until, *others), until, high)
+    node = Free((until, *others), until, high, tuple(others) if are_excluded else ())
     try:
         matcher = constrain.compile_grammar(Grammar(node, {}), VOCABULARY).matcher()
         matcher.advance_bytes(text.encode())
@@ -149,4 +149,5 @@ def test_free_text_ends_with_the_first_mark_and_contains_no_longer_one_that_ends
         is_text = False
     is_first = text.find(until) == len(text) - len(until) >= 0
     fits = high is None or len(text) - len(until) <= high
-    assert is_text == (is_first and fits and not any(mark in text for mark in others if mark != until))
+    within = text if are_excluded else text[:-1]
+    assert is_text == (is_first and fits and not any(mark in within for mark in others if mark != until))

@@ -178,7 +178,7 @@ class EbnfParser(GbnfParser):
             begun = [Sequence((free, Token((trigger,)), rule)) for trigger, rule in pairs]
         else:
             free = Free(marks)
-            begun = [Sequence((Free(marks, trigger), rule)) for trigger, rule in pairs]
+            begun = [Sequence((Free(marks, trigger, None, excluded), rule)) for trigger, rule in pairs]
         one: Node = begun[0] if len(begun) == 1 else Choice(tuple(begun))
         return Sequence((Repeat(one), free)) if loop else Choice((one, free))
 
