@@ -34,6 +34,8 @@ END = -1
 NO_ROWS: Rows = frozenset()
 MOST_ROWS = 500
 MOST_CONTEXTS = 20_000
+READING = 20
+"""Units of work of a reading that is one of several."""
 CONTEXT = object()
 """In place of a rule: the context itself."""
 
@@ -170,7 +172,7 @@ class _Position:
         contexts = set[Context]()
         for distinct in after.values():
             for chosen in product(*distinct):
-                spend_work(len(chosen), "the readings of a grammar")
+                spend_work(READING * len(chosen), "the readings of a grammar")
                 contexts.add(frozenset(reading for reading in chosen if reading[0]))
         return contexts - {frozenset()}
 
@@ -233,6 +235,7 @@ class _Beginnings:
         if done:
             rows |= after
             going_on += readings
+        spend_work(READING * len(going_on), "the readings of a grammar")
         self._enter(node.node, frozenset(rows), tuple(going_on))
 
 

@@ -331,3 +331,13 @@ def test_deep_and_large_grammars_are_refused_by_a_limit(grammar: str) -> None:
 def test_a_long_chain_of_rules_compiles() -> None:
     rules = "".join(f"r{k}: r{k + 1}\n" for k in range(1500))
     assert Ours(f'start: r0\n{rules}r1500: "a"\n').takes("a")
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["(" * 30 + "x" + "){2,3}" * 30, " | ".join(f'(x "{chr(97 + k)}"){{2,5}}' for k in range(20))],
+    ids=["nested", "side by side"],
+)
+def test_counted_repetitions_with_too_many_readings_are_refused(start: str) -> None:
+    with pytest.raises(constrain.LimitError, match="readings"):
+        Ours(f'start: {start}\nx: "z"\n')
