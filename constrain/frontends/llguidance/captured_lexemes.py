@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...automata.dfa import Dfa
 from ...grammar.nodes import Grammar, Node, Token
-from .lexeme_products import Lexeme
+from .lexeme_scanning import Lexeme
 
 __all__ = ["CapturedLexemes", "RuleCapture", "find_inner_grammar", "make_inner_token"]
 

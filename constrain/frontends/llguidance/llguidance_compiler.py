@@ -19,17 +19,9 @@ from ...grammar.simplification import simplify_grammar
 from ...grammar.smart_constructors import make_choice, make_sequence
 from ...grammar.visitor import NodeRebuilder, fold_node
 from .captured_lexemes import CapturedLexemes, RuleCapture, find_inner_grammar, make_inner_token
-from .lexeme_products import (
-    NUMBER_BYTES,
-    SKIP_AT_END,
-    Bytes,
-    Lexeme,
-    LexemeTransitions,
-    lead_bytes,
-    ranges_from,
-    text_before,
-)
+from .lexeme_products import SKIP_AT_END, LexemeTransitions
 from .lexeme_rows import LexemeRows
+from .lexeme_scanning import NUMBER_BYTES, Bytes, Lexeme, LexemeOverlaps, lead_bytes, ranges_from, text_before
 from .llguidance_lexer import fail_at
 from .llguidance_parser import Definition, Step, parse_items
 from .llguidance_terminals import TerminalReader
@@ -141,7 +133,7 @@ class _Compiler:
             definition = self.pending.pop()
             self.rules[definition.name] = self.read_rule(definition)
         skip = self.ignored()
-        rows = LexemeRows(self.start, self.rules, self.numbers)
+        rows = LexemeRows(self.start, self.rules, self.numbers, LexemeOverlaps(self.lexemes))
         first = rows.first
         if skip is not None:
             inserter = _SkipInserter(self.has_own_skip)
