@@ -7,6 +7,7 @@ import io
 import os
 import sys
 from typing import TextIO
+from weakref import WeakSet
 
 from ..base.errors import ArgumentError
 from .display import FILE_ATTRIBUTE
@@ -17,15 +18,24 @@ JSON_ESCAPES = "constrain.json_escapes"
 """The name under which `replace_by_escapes` is registered."""
 
 
+_read: WeakSet[TextIO] = WeakSet()
+"""The stdin that an argument has read."""
+
+
 def open_stdin() -> TextIO:
-    """Return stdin. Raise ArgumentError if it is closed."""
+    """Return stdin. Raise ArgumentError if it is closed, or if another argument has read it."""
     if sys.stdin is None:
-        error = ArgumentError(
-            "the stream is closed", hint="Give a file in place of -, or send the text through a pipe."
-        )
-        setattr(error, FILE_ATTRIBUTE, "stdin")
-        raise error
+        raise _stdin_error("the stream is closed", "Give a file in place of -, or send the text through a pipe.")
+    if sys.stdin in _read:
+        raise _stdin_error("the stream is given twice (-), but can be read only once", "Give a file for one of them.")
+    _read.add(sys.stdin)
     return sys.stdin
+
+
+def _stdin_error(cause: str, hint: str) -> ArgumentError:
+    error = ArgumentError(cause, hint=hint)
+    setattr(error, FILE_ATTRIBUTE, "stdin")
+    return error
 
 
 def open_closed_outputs() -> None:

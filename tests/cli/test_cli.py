@@ -122,6 +122,13 @@ def test_stdin_is_given_once(run: Run, arguments: tuple[str, ...]) -> None:
     assert "both stdin" in answer.err
 
 
+def test_stdin_is_read_once(run: Run) -> None:
+    """Whichever arguments name it."""
+    answer = run("test", "-", "--accept", "-", stdin=b'start: "a"\n')
+    assert answer.code == 2
+    assert "given twice" in answer.err
+
+
 @pytest.mark.parametrize(("code", "said"), [(130, "kept\n"), (1, "kept\nclosed\n")])
 def test_an_interrupted_command_ends_without_the_teardown_of_the_interpreter(code: int, said: str) -> None:
     lines = (
