@@ -235,11 +235,13 @@ def draw_token_at(
     masks: When = "late",
     ends: tuple[int, ...] = (),
     dead: Dead | None = None,
+    shared: SharedRow | None = None,
 ) -> WeightedToken:
     """Draw a token at a position, with `allows` of the position as the check. The position is not changed.
 
     masks: as in `draw_awrs`. dead: prefixes that no text of positive probability continues. They are avoided, and this
-    prefix is added if all its tokens failed, so that a dead end is explored once rather than by every draw.
+    prefix is added if all its tokens failed, so that a dead end is explored once rather than by every draw. shared: as
+    in `draw_token`; the continuations of this prefix in `dead` must be the same.
     """
     exact = getattr(position, "mask", None)
     sound = getattr(getattr(position, "first", position), "mask", None) if masks == "first" else None
@@ -254,6 +256,7 @@ def draw_token_at(
     drawn = draw_token(
         logprobs, check, rng, method=method, budget=budget, ends=ends,
         allowed=None if sound is None else allowed_tokens(sound()), mask=exact if masks == "late" else None,
+        shared=shared,
     )  # fmt: skip
     tried_all = isinstance(method, WITHOUT_REPLACEMENT) and (budget is None or drawn.checks < budget)
     if dead is not None and drawn.token is None and tried_all:
@@ -284,7 +287,8 @@ def draw_awrs(
 ) -> Draws:
     """Draw n independent texts by checks of single tokens, with one call of the model for all of them at every step.
 
-    A text that cannot end in time, or for which no token was found, has weight 0.
+    Texts that are equal so far share a row of the model and what is computed of it. A text that cannot end in time, or
+    for which no token was found, has weight 0.
 
     Parameters
     ----------
@@ -337,9 +341,13 @@ def draw_awrs(
     for left in range(max_tokens, 0, -1):
         if not live:
             break
-        rows, calls = rows_after(lm, [positions[i].tokens for i in live], vocabulary.size), calls + 1
-        unfinished = []
-        for i, row in zip(live, rows):
+        texts = {i: tuple(positions[i].tokens) for i in live}
+        prefixes = list(dict.fromkeys(texts.values()))
+        rows = dict(zip(prefixes, rows_after(lm, list(map(list, prefixes)), vocabulary.size)))
+        shared = {prefix: SharedRow() for prefix in prefixes}  # `dead` changes no mask after texts of this length
+        calls, unfinished = calls + 1, []
+        for i in live:
+            row = rows[texts[i]]
             if time.monotonic() > deadline:
                 raise LimitError(f"{n} draws took more than {seconds} seconds", hint="Raise seconds, or set a budget.")
             if left == 1:
@@ -351,8 +359,9 @@ def draw_awrs(
                 )
             else:
                 drawn = draw_token_at(
-                    positions[i], row, rng, method=method, budget=budget, masks=masks, ends=ends, dead=dead
-                )
+                    positions[i], row, rng, method=method, budget=budget, masks=masks, ends=ends, dead=dead,
+                    shared=shared[texts[i]],
+                )  # fmt: skip
             checks, steps = checks + drawn.checks, steps + 1
             log_weight[i] += drawn.log_weight
             if drawn.token is None:
@@ -364,7 +373,7 @@ def draw_awrs(
                 positions[i].advance(drawn.token)
                 unfinished.append(i)
         live = unfinished
-    texts = [tuple(position.tokens) for position in positions]
-    draws = (Draw(t, vocabulary.decode(t), float(p), float(w)) for t, p, w in zip(texts, logprob, log_weight))
+    drawn_texts = [tuple(position.tokens) for position in positions]
+    draws = (Draw(t, vocabulary.decode(t), float(p), float(w)) for t, p, w in zip(drawn_texts, logprob, log_weight))
     costs = {"model_calls": calls, "steps": steps, "checks": checks, "checks_per_token": checks / max(steps, 1)}
     return Draws.of(draws, **costs, bound=1.0, **weight_stats(log_weight))  # masks are not computed: nothing is known
