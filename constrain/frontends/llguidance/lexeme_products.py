@@ -15,6 +15,7 @@ grammar in which that makes a difference is refused.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import reduce
 from typing import NamedTuple, NoReturn
 
@@ -73,6 +74,7 @@ class LexemeTransitions:
         self.check_skip(initial.union(*(found for by_match in self.after.values() for found in by_match.values())))
         self.states: list[tuple[Rows, Bytes]] = []
         self.ids: dict[tuple[Rows, Bytes], int] = {}
+        self._single: dict[Hashable, Rows] = {}
         self._scans: dict[tuple[Kinds, bool], Competition] = {}
         self._parts: dict[tuple[frozenset[Kinds], bool, int], list[Part]] = {}
         self._checked: set[tuple[Rows, bool, int]] = set()
@@ -81,11 +83,35 @@ class LexemeTransitions:
 
     def state(self, rows: Rows, forbidden: Bytes) -> int:
         """Return the number of a state: the possible rows, and the first bytes that must not come next."""
-        key = rows, forbidden
+        key = self.merge_rows(rows), forbidden
         if key not in self.ids:
             self.ids[key] = len(self.states)
             self.states.append(key)
         return self.ids[key]
+
+    def merge_rows(self, rows: Rows) -> Rows:
+        """Return rows of which no two have lexemes of the same kinds, since the scanner cannot tell these apart.
+
+        Where one is left it stands for all of these kinds, whatever lexemes are in it.
+        """
+        merged: dict[Hashable, Row] = {}
+        for row in rows:
+            kinds = frozenset(self.overlaps.kinds[number] for number in row - {END})
+            key: Hashable = (kinds, END in row, self.skip in row)
+            merged[key] = merged.get(key, row) | row
+        if len(merged) != 1:
+            return frozenset(merged.values())
+        ((key, row),) = merged.items()
+        return self._single.setdefault(key, frozenset({row}))
+
+    def rows_with(self, rows: Rows, number: int) -> Rows:
+        """Return those of some merged rows in which a lexeme may come next."""
+        found = frozenset(row for row in rows if number in row)
+        if found or len(rows) != 1 or number == self.skip:
+            return found
+        kinds = self.overlaps.kinds
+        is_alike = any(kinds[other] == kinds[number] for row in rows for other in row - {END, self.skip})
+        return rows if is_alike else found
 
     def check_skip(self, rows: Rows) -> None:
         """Refuse rows in which ignored text and another lexeme may match the same text."""
@@ -130,7 +156,7 @@ class LexemeTransitions:
 
     def _products(self, name: str, p: int) -> dict[int, Node]:
         number, (rows, forbidden) = self.numbers[name], self.states[p]
-        if not any(number in row for row in rows) or (name == SKIP_AT_END and not self.may_skip_at_end(rows)):
+        if not self.rows_with(rows, number) or (name == SKIP_AT_END and not self.may_skip_at_end(rows)):
             return {}
         lexeme = self.lexemes[number]
         following = self.rows_after_skip(rows) if number == self.skip else self.rows_after(number)
@@ -145,9 +171,13 @@ class LexemeTransitions:
                 self.refuse(lexeme.at, "this part may begin with what continues the lexeme before it")
             return {after: lexeme.node}
         made: dict[int, Node] = {}
+        competitions = self.competitions(rows, number)
         if p == INITIAL and self.begins_empty(rows, lexeme):
-            made[self.state(following, self.first_bytes_of(rows))] = EMPTY
-        for after_part, continuing, dfa in self.parts(self.competitions(rows, number), bool(forbidden), number):
+            kinds = frozenset.intersection(*competitions)
+            empty = frozenset(kind for kind in kinds if self.begins_empty(rows, self.overlaps.examples[kind]))
+            after_empty = self.rows_after_match(number, competitions, empty)
+            made[self.state(after_empty, self.first_bytes_of(rows))] = EMPTY
+        for after_part, continuing, dfa in self.parts(competitions, bool(forbidden), number):
             if forbidden:
                 dfa = dfa.intersect(texts_without_first(forbidden), max_states=self.limits.dfa_states)
             if not dfa.is_empty:
@@ -167,7 +197,7 @@ class LexemeTransitions:
 
     def competitions(self, rows: Rows, number: int) -> frozenset[Kinds]:
         """Return the kinds of lexemes with a text that compete with a lexeme: in each row that it is in."""
-        return frozenset(self.competing(row) for row in rows if number in row)
+        return frozenset(self.competing(row) for row in self.rows_with(rows, number))
 
     def competing(self, row: Row) -> Kinds:
         """Return the kinds of lexemes with a text in a row."""
@@ -179,7 +209,7 @@ class LexemeTransitions:
             return
         self._checked.add((rows, after_open, number))
         lexeme = self.lexemes[number]
-        possible = frozenset().union(*(row for row in rows if number in row)) - {END, number}
+        possible = frozenset().union(*self.rows_with(rows, number)) - {END, number}
         competitions = self.competitions(rows, number)
         sure = frozenset.intersection(*competitions)
         if lexeme.tail & self.first_bytes_of(self.rows_after(number)):
@@ -241,6 +271,7 @@ class LexemeTransitions:
             matching = scan.matching(state)
             if own in matching:
                 after = self.rows_after_match(number, competitions, frozenset(order[k] for k in matching))
+                after = self.merge_rows(after)
                 states.setdefault((after, scan.continuing[state]), set()).add(state)
         return [Part(after, continuing, scan.language(some)) for (after, continuing), some in states.items()]
 
