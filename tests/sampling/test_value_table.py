@@ -67,6 +67,46 @@ def learned(seed: int = 0) -> tuple[Any, ValueTable]:
     return case, take_table(case.constraint)
 
 
+SHORT = Vocabulary.from_tokens([b"a", b"b", b"c", b"ab", b"ca", None], eos_ids=[5])
+
+
+class ShortTexts:
+    """A LanguageModel of texts of some ten tokens, however many may follow."""
+
+    def next_logprobs(self, prefixes: list[list[int]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+        rows = np.array(
+            [np.random.default_rng([one + 1 for one in [0, *prefix[-3:]]]).normal(size=6) for prefix in prefixes]
+        )
+        return np.array(rows - np.log(np.exp(rows).sum(axis=1, keepdims=True)))
+
+
+def draw_short(most_tokens: int) -> tuple[Any, ValueTable]:
+    """Draw with a fresh table, and return the draws and the table."""
+    constraint = constrain.compile(SHORT, regex="(a|b)*c")
+    drop_table(constraint)
+    draws = smc.draw_smc(
+        ShortTexts(), constraint, n=6, rng=np.random.default_rng(3), max_tokens=most_tokens, particles=8
+    )
+    return draws, take_table(constraint)
+
+
+def test_settled_values_are_those_of_every_number_of_tokens_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Backups skip numbers of tokens left where nothing changes; the oracle computes each of them."""
+    draws, table = draw_short(3000)
+    monkeypatch.setattr(value_backups, "SETTLES", 10**9)
+    expected, expected_table = draw_short(3000)
+    assert [draw.tokens for draw in draws] == [draw.tokens for draw in expected]
+    assert draws.stats["log_z"] == pytest.approx(expected.stats["log_z"], abs=1e-5)
+    assert np.array_equal(table.slots, expected_table.slots)
+    assert np.abs(table.logs - expected_table.logs).max() < 1e-3
+
+
+def test_any_number_of_tokens_may_be_left() -> None:
+    """Beyond the last of HORIZONS, too."""
+    draws, table = draw_short(10**9)
+    assert len(draws) == 6 and draws.stats["log_z"] > -math.inf and table.logs.shape[1] == len(HORIZONS)
+
+
 # ---- abstract states -------------------------------------------------------------------------------------------------
 
 

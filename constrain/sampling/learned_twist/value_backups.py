@@ -36,6 +36,8 @@ of one slot differ nearly as much as texts of one state: few of them say little 
 REACH, BASE = 8.0, 0.05
 """A text that had k tokens more or fewer left than is asked about has the weight BASE + exp(-k / REACH) in the mean of
 its slot: early in a text, a model is not where it will be late."""
+FARTHEST = 6_400
+"""Distance from which on the weight is BASE: exp(-k / REACH) is 0 in a double."""
 SPREAD_SHRINK = 4.0
 """Texts of the spread of the wider class that are added to those of a state, and of a slot."""
 MOST_DEPARTURE = 1.5
@@ -45,6 +47,8 @@ PAIR_SHRINK, MOST_SHIFT = 2.0, 8.0
 PRIOR = 4.0
 """Most texts that values from earlier calls count for."""
 TINY = math.exp(SMALLEST)
+SETTLES, SETTLED = 256, 1e-6
+"""Tokens left from which on values that change by at most SETTLED per token are taken to have settled."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +91,11 @@ class _Layout:
                     child_probs.append(child.prob)
                     rests[i] -= child.prob
         rest_slots = np.array([one.rest_slot for one in texts], np.int64)
+        lefts = np.minimum([one.left for one in texts], HORIZONS[-1])
         edge_owners = np.repeat(np.arange(count), np.diff(starts))
         return cls(
             texts, np.array([one.slot for one in texts], np.int64), np.array([one.token for one in texts], np.int64),
-            np.array([one.left for one in texts], np.int64), np.array([one.weight for one in texts]),
-            np.array([one.end_prob for one in texts]),
+            lefts, np.array([one.weight for one in texts]), np.array([one.end_prob for one in texts]),
             np.concatenate([edge_owners, np.arange(count)]), np.concatenate([slots, rest_slots]),
             np.concatenate([tokens, np.full(count, -1)]), np.concatenate([probs, np.maximum(rests, 0.0)]),
             np.array(owners, np.int64), np.array(children, np.int64), np.array(child_probs),
@@ -193,9 +197,14 @@ def _solve(layout: _Layout, classes: _Classes, prior: ValueTable, table: ValueTa
     logs[:, 0] = SMALLEST
     longest = int(HORIZONS[logs.shape[1] - 1])
     by_left = _group_by_left(layout.lefts)
-    decay = BASE + np.exp(-np.arange(max(most, longest) + 1) / REACH)
+    farthest = min(max(most, longest), FARTHEST)
+    decay = BASE + np.exp(-np.arange(farthest + 1) / REACH)
     every = np.arange(size)
-    for left in range(1, longest + 1):
+    kept_lefts = np.union1d(HORIZONS[1 : logs.shape[1]], layout.lefts)
+    left, is_settled = 0, False
+    while left < longest:
+        # Where a token more changes nothing, only the values that are kept are computed.
+        left = int(kept_lefts[kept_lefts.searchsorted(left + 1)]) if is_settled and left >= SETTLES else left + 1
         if left <= 2:  # of texts with one token left, only the value with one token left is known
             counts = classes.last if left == 1 else classes.counts
             used = layout.weights if left == 1 else layout.weights * (layout.lefts > 1)
@@ -203,9 +212,10 @@ def _solve(layout: _Layout, classes: _Classes, prior: ValueTable, table: ValueTa
         sums = layout.ends + np.bincount(owners, probs * values[targets], count)
         if len(layout.children):
             sums += np.bincount(layout.child_owners, layout.child_probs * before[layout.children], count)
+        is_settled = float(np.abs(np.minimum(sums, 1.0) - before).max()) <= SETTLED
         before = np.minimum(sums, 1.0)
         if unseen is None:
-            weights = used * decay[np.abs(layout.lefts - left)]
+            weights = used * decay[np.minimum(np.abs(layout.lefts - left), farthest)]
             shares = np.bincount(classes.texts, weights, size)
             totals = np.bincount(classes.texts, weights * before, size)
             wanted = every if left in columns else averages.needed
