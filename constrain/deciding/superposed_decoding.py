@@ -140,6 +140,8 @@ def extend_drafts(
         last = draft.head.tokens[-1] if draft.head.tokens else None
         shared = options.bigrams * bigrams.list_logs(last, children.tokens)
         rated = np.append((1 - options.bigrams) * children.logs + shared, (1 - options.bigrams) * children.end)
+        if rated.max() == -np.inf:  # The draft cannot end within the tokens that are left.
+            continue
         rated = rated - log_sum(rated)
         taken = 0
         for i in iterate_falling(rated):

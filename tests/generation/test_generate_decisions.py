@@ -11,7 +11,7 @@ import pytest
 
 import constrain
 from constrain import AStarDecoding, BeamSearch, BestFirst, MinimumBayesRisk, PhiDecoding, PlanningGuided, generate
-from constrain.base.errors import ArgumentError, UnsupportedError
+from constrain.base.errors import ArgumentError, LimitError, UnsupportedError
 from constrain.sampling import Guide, SamplingTarget
 from tests.markov_factory import cases
 from tests.model_factory import build_model
@@ -77,6 +77,13 @@ def test_engines_decide_too() -> None:
         assert all(one.value["a"] in (1, 2, True) for one in found)
         with pytest.raises(UnsupportedError, match="mixtures"):
             engine.generate([3, 7, 9], schema=FLAT, decide="superposed", max_tokens=20)
+
+
+@pytest.mark.parametrize("most", [1, 2, 4])
+def test_too_few_tokens_for_any_superposed_draft_are_a_limit(most: int) -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(LimitError, match=f"max_tokens is {most}"):
+        generate(build_model("llama"), [3, 7, 9], schema=FLAT, decide="superposed", max_tokens=most)
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt2"])
