@@ -26,7 +26,7 @@ COUNTED = {
     "attempts": "texts that were begun",
     "acceptance": "share of the proposed texts that were accepted",
     "populations": "populations that were run",
-    "gap": "nats by which states that no text reached could raise log Z",
+    "value_gap": "nats by which states that no text reached could raise log Z",
     "checks_per_token": "calls of the checker for each token",
     "model_calls": "forward passes of the model",
 }
@@ -43,6 +43,7 @@ def print_ending(generation: Generation[Any]) -> None:
     seconds = f" · {stats.total_us / 1e6:.2f} s" if stats.total_us else ""
     count = f"{stats.tokens} token{'s' * (stats.tokens != 1)}"
     display.print_note((f"finish_reason {reason}{meaning} · {count}{seconds}", "dim"))
+    print_choice([generation])
 
 
 def print_total(generations: list[Generation[Any]], seconds: float) -> None:
@@ -54,6 +55,14 @@ def print_total(generations: list[Generation[Any]], seconds: float) -> None:
     display.print_note(
         (f"{len(generations)} text{plural}: finish_reason {counts} · {tokens:,} tokens · {seconds:.2f} s", "dim")
     )
+    print_choice(generations)
+
+
+def print_choice(generations: list[Generation[Any]]) -> None:
+    """Print to stderr which samplers `--sampler auto` has chosen, and why."""
+    choices = [f"sampler {one.stats.sampler}: {one.stats.reason}" for one in generations if one.stats.reason]
+    for choice in dict.fromkeys(choices):
+        display.print_note((choice, "dim"))
 
 
 def print_statistics(generations: list[Generation[Any]]) -> None:

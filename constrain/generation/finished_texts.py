@@ -18,6 +18,7 @@ from ..decoding.scheduler import Scheduler
 from ..engine.constraint import Constraint
 from ..engine.length_limits import TokenLimit, explain_short_limit, name_full_context
 from ..sampling import SAMPLERS, Checker, Draws, LanguageModel, add_post_filter, draw
+from ..sampling.core.weight_statistics import WEIGHT_STATISTICS
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
 from ..sampling.sampling_target import MODEL_TARGET
 from ..sampling.success_walks import make_no_text_error
@@ -138,9 +139,10 @@ def make_sampler_draw(
 def convert_draws(draws: Draws, constraint: Constraint, total_us: float) -> list[Outcome]:
     """Return draws, which took `total_us` microseconds together, as Outcomes."""
     finished = []
+    counts = {name: value for name, value in draws.stats.items() if name not in WEIGHT_STATISTICS}
     groups = [-1] * len(draws) if draws.groups is None else draws.groups
     for drawn, group in zip(draws, groups):
-        stats = Stats(tokens=len(drawn.tokens) + 1, total_us=total_us / len(draws), counts=draws.stats, group=group)
+        stats = Stats(tokens=len(drawn.tokens) + 1, total_us=total_us / len(draws), counts=counts, group=group)
         stats.model_calls = round(draws.stats.get("model_calls", 0) / len(draws))
         data = constraint.vocabulary.transcript(drawn.tokens)
         finished.append(Outcome(list(drawn.tokens), data, drawn.logprob, drawn.log_weight, "complete", stats))

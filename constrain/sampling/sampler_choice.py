@@ -34,7 +34,7 @@ from ..base.errors import LimitError, UnsupportedError, check_choice
 from ..engine.text_enumeration import list_texts
 from ..vocabulary.vocabulary import Vocabulary
 from .core import masked_sampling
-from .core.language_model import LanguageModel
+from .core.language_model import LanguageModel, rows_after
 from .post_filtering import PostFilter
 from .research.hidden_markov import Hmm
 from .research.hmm_product import HiddenProduct
@@ -173,24 +173,26 @@ def choose_sampler(
             calls += int(trials.stats["model_calls"])
             inputs = replace(inputs, ended=trials.stats["log_z"] > -math.inf)
         else:
-            pilot = masked_sampling.draw_masked(SharedRows(lm), constraint, n=PILOT, rng=rng, max_tokens=max_tokens)
+            pilot = masked_sampling.draw_masked(
+                SharedRows(lm, constraint.vocabulary.size), constraint, n=PILOT, rng=rng, max_tokens=max_tokens
+            )
             calls += int(pilot.stats["model_calls"])
             inputs = replace(inputs, pilot=pilot.stats, drawn=PILOT)
     return replace(choice, calls=calls)
 
 
 class SharedRows:
-    """A LanguageModel that asks another one only once for equal prefixes of a call."""
+    """A LanguageModel that asks another one only once for equal prefixes of a call. size: V of the vocabulary."""
 
-    def __init__(self, lm: LanguageModel) -> None:
-        self.lm = lm
+    def __init__(self, lm: LanguageModel, size: int) -> None:
+        self.lm, self.size = lm, size
 
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.floating[Any]]:
         """As every LanguageModel."""
         keys = [tuple(prefix) for prefix in prefixes]
         places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-        rows = np.asarray(self.lm.next_logprobs([list(key) for key in places]))
-        shared: NDArray[np.floating[Any]] = rows[[places[key] for key in keys]] if len(rows) == len(places) else rows
+        rows = rows_after(self.lm, [list(key) for key in places], self.size)
+        shared: NDArray[np.floating[Any]] = rows[[places[key] for key in keys]]
         return shared
 
 

@@ -145,6 +145,7 @@ def draw(
         For arguments of the wrong kind or beyond a limit, and for models that return no distribution.
     """
     check_common_arguments(lm, constraint, n, rng, max_tokens)
+    n, max_tokens = int(n), int(max_tokens)  # those of numpy would be in the statistics
     check_choice("spellings", spellings, ("all", "canonical"))
     check_type("sampler", sampler, str, SAMPLER_WANTED)
     check_type("target", target, SamplingTarget, "give a sampling.SamplingTarget")

@@ -190,7 +190,8 @@ def make_no_text_error(constraint: Any, max_tokens: int) -> LimitError:
     """Return the error for a constraint that no text of positive probability satisfies within max_tokens."""
     return explain_short_limit(constraint, max_tokens) or LimitError(
         f"no text of at most {max_tokens} tokens satisfies the constraint with any probability",
-        hint="Raise max_tokens, or check which texts the model and the validator reject.",
+        hint="Raise max_tokens, or check which texts the model and the validator reject. Probabilities below 1e-308 "
+        "count as none here, as those of a temperature near 0 may be: sampler='smc' adds logarithms.",
     )
 
 

@@ -27,6 +27,7 @@ from constrain.cli.generate_command import show_tools
 from constrain.cli.prompt_options import parse_prompts
 from constrain.cli.type_expressions import GENERIC, PLAIN, parse_type
 from constrain.dialogue import read_tools
+from constrain.sampling import SAMPLERS
 from tests.command_line_factory import Run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -243,6 +244,15 @@ def test_several_texts_are_those_of_the_function(run: Run, sampler: str) -> None
     answer = run(*arguments, "--stats")
     assert Counter(answer.out.splitlines()) == Counter(expected)
     assert "all texts together" in answer.err and "their meaning" in answer.err
+
+
+@has_model
+@pytest.mark.parametrize("count", ["1", "3"])
+def test_auto_says_which_sampler_it_takes_and_why(run: Run, count: str) -> None:
+    answer = run("generate", "--regex", "[0-9]{3}", "--sampler", "auto", "-n", count, "--seed", "1")
+    (line,) = [one for one in answer.err.splitlines() if one.startswith("sampler ")]
+    name, _, reason = line.removeprefix("sampler ").partition(": ")
+    assert name in SAMPLERS and reason
 
 
 @has_model

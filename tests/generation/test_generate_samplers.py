@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import defaultdict
@@ -46,6 +47,14 @@ def test_every_sampler_writes_texts_in_the_form(sampler: str) -> None:
     if sampler in ("exact", "without_replacement", "pimh"):
         assert all(one.finish_reason == "complete" for one in made)
         assert made[0].stats.counts["model_calls"] > 0
+
+
+@pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "markov"])
+def test_costs_are_json_and_apart_from_the_statistics_of_weights(sampler: str) -> None:
+    made = generate(LM, **GIVEN, sampler=sampler, n=np.int64(3))
+    counts, weights = made[0].stats.counts, made[0].stats.weights
+    assert not set(counts) & set(weights)
+    assert json.loads(json.dumps(counts)) == counts
 
 
 @pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "markov"])

@@ -24,7 +24,7 @@ from constrain.base.errors import (
     UnsupportedError,
     VocabularyError,
 )
-from constrain.sampling import SAMPLERS, Draws
+from constrain.sampling import SAMPLERS, Draws, sampler_choice
 from constrain.sampling.checkers import ValidatorChecker
 from constrain.sampling.core.sampler_arguments import options_of
 from constrain.sampling.research import markov_exact
@@ -234,6 +234,15 @@ def test_rows_that_are_not_distributions_are_errors(sampler: str, bad: str) -> N
     later = Table(lambda rows, prefixes: spoil(rows, prefixes) if prefixes[0] else rows)
     with pytest.raises(ValueError, match=says):
         run(sampler, later, n=4)
+
+
+@pytest.mark.parametrize("bad", ROWS)
+def test_the_pilot_of_auto_validates_rows(bad: str) -> None:
+    """As the samplers do, before it shares them among equal prefixes."""
+    spoil, says = ROWS[bad]
+    lm = sampler_choice.SharedRows(Table(spoil), TWO.size)
+    with pytest.raises(ValueError, match=says):
+        lm.next_logprobs([[], [], [0], [0]])
 
 
 @pytest.mark.parametrize("sampler", OF_ONE_KIND)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from .mass_bounds import LARGEST_GAP
 from .results import effective_size, group_weights, log_sum
 
-__all__ = ["weight_stats"]
+__all__ = ["WEIGHT_STATISTICS", "weight_stats"]
 
 LARGEST = 0.05
 """Share of the total weight above which a single draw dominates a mean too much."""
@@ -33,6 +33,13 @@ WITHIN = 0.05
 """Maximum relative standard error of a trusted divergence: two of them are 10 %."""
 NONE = 0.05
 """Nats: smaller divergences count as negligible, and their errors are measured relative to this."""
+
+
+WEIGHT_STATISTICS = (
+    "log_z", "ess", "kl_to_target", "kl_to_error", "kl_from_target", "kl_from_error", "dead_ends", "largest", "gap",
+    "steady", "trusted",
+)  # fmt: skip
+"""The names of what `weight_stats` returns."""
 
 
 def weight_stats(
