@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 import constrain
 from constrain.base.errors import SourceError
 from constrain.engine.abstract_states import abstract_state, abstract_states_after
-from constrain.sampling import ValueTable, load_table, save_table, smc
+from constrain.sampling import ValueTable, draw, load_table, save_table, smc
 from constrain.sampling.core.token_masses import Masses, allowed_tokens, mask_of
 from constrain.sampling.learned_twist import fallback_rule, value_backups
 from constrain.sampling.learned_twist.constraint_tables import (
@@ -71,11 +71,11 @@ SHORT = Vocabulary.from_tokens([b"a", b"b", b"c", b"ab", b"ca", None], eos_ids=[
 
 
 class ShortTexts:
-    """A LanguageModel of texts of some ten tokens, however many may follow."""
+    """A LanguageModel with rows of its own after every prefix, so that no text goes on for long."""
 
     def next_logprobs(self, prefixes: list[list[int]]) -> np.ndarray[Any, np.dtype[np.float64]]:
         rows = np.array(
-            [np.random.default_rng([one + 1 for one in [0, *prefix[-3:]]]).normal(size=6) for prefix in prefixes]
+            [np.random.default_rng([0, *(token + 1 for token in prefix)]).normal(size=6) for prefix in prefixes]
         )
         return np.array(rows - np.log(np.exp(rows).sum(axis=1, keepdims=True)))
 
@@ -84,27 +84,25 @@ def draw_short(most_tokens: int) -> tuple[Any, ValueTable]:
     """Draw with a fresh table, and return the draws and the table."""
     constraint = constrain.compile(SHORT, regex="(a|b)*c")
     drop_table(constraint)
-    draws = smc.draw_smc(
-        ShortTexts(), constraint, n=6, rng=np.random.default_rng(3), max_tokens=most_tokens, particles=8
-    )
+    draws = draw(ShortTexts(), constraint, sampler="smc", n=4, rng=np.random.default_rng(0), max_tokens=most_tokens)
     return draws, take_table(constraint)
 
 
 def test_settled_values_are_those_of_every_number_of_tokens_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Backups skip numbers of tokens left where nothing changes; the oracle computes each of them."""
-    draws, table = draw_short(3000)
+    draws, table = draw_short(1500)
     monkeypatch.setattr(value_backups, "SETTLES", 10**9)
-    expected, expected_table = draw_short(3000)
+    expected, expected_table = draw_short(1500)
     assert [draw.tokens for draw in draws] == [draw.tokens for draw in expected]
-    assert draws.stats["log_z"] == pytest.approx(expected.stats["log_z"], abs=1e-5)
+    assert draws.stats["log_z"] == pytest.approx(expected.stats["log_z"], abs=1e-3)
     assert np.array_equal(table.slots, expected_table.slots)
-    assert np.abs(table.logs - expected_table.logs).max() < 1e-3
+    assert np.abs(table.logs - expected_table.logs).max() < 0.02
 
 
 def test_any_number_of_tokens_may_be_left() -> None:
     """Beyond the last of HORIZONS, too."""
     draws, table = draw_short(10**9)
-    assert len(draws) == 6 and draws.stats["log_z"] > -math.inf and table.logs.shape[1] == len(HORIZONS)
+    assert len(draws) == 4 and draws.stats["log_z"] > -math.inf and table.logs.shape[1] == len(HORIZONS)
 
 
 # ---- abstract states -------------------------------------------------------------------------------------------------
