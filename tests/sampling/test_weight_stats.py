@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from constrain.sampling.core.mass_bounds import LARGEST_GAP
 from constrain.sampling.core.results import effective_size
-from constrain.sampling.core.weight_statistics import LARGEST, NONE, WITHIN, weight_stats
+from constrain.sampling.core.weight_statistics import LARGEST, NONE, WEIGHT_STATISTICS, WITHIN, weight_stats
 
 WEIGHTS = st.lists(st.sampled_from([0.0, 0.05, 0.3, 0.9, 1.0, 1.3, 4.0, 60.0]), min_size=1, max_size=40)
 
@@ -86,3 +86,8 @@ def test_draws_of_a_group_count_as_one() -> None:
     assert found["largest"] == pytest.approx(0.5)
     assert effective_size(np.log([1.0, 3.0, 2.0]), [0, 0, 1]) == pytest.approx(36 / 20)
     assert effective_size(np.full(2, -np.inf), [0, 1]) == 0
+
+
+@pytest.mark.parametrize("weights", [[0.0, -1.0], [-math.inf]])
+def test_the_names_are_those_of_the_statistics(weights: list[float]) -> None:
+    assert set(weight_stats(np.array(weights))) == set(WEIGHT_STATISTICS)

@@ -43,6 +43,8 @@ MOST_ROWS = 500
 MOST_CONTEXTS = 20_000
 READING = 20
 """Units of work of a reading that is one of several."""
+PAIRS = 8
+"""Pairs of kinds that are compared per unit of work."""
 MOST_COUNTED = 8
 """Largest bound of a Repeat whose repetitions are counted."""
 MANY = MOST_COUNTED + 1
@@ -113,6 +115,7 @@ class LexemeRows:
         by_kind: dict[int, list[int]] = {}
         for number in following - {END}:
             by_kind.setdefault(kinds[number], []).append(number)
+        spend_work(1 + len(first) * len(by_kind) // PAIRS, "lexemes that match the same text")
         found = set[tuple[int, int]]()
         for one in first - {END}:
             for kind, numbers in by_kind.items():

@@ -16,8 +16,8 @@ from ...grammar.nodes import Node
 from ...lalr.parser_product import cut_dfa
 
 __all__ = [
-    "NO_BYTES", "NUMBER_BYTES", "SOME_TEXT", "Bytes", "Competition", "Kinds", "Lexeme", "LexemeOverlaps", "Scanned",
-    "first_bytes", "lead_byte", "lead_bytes", "ranges_from", "text_before",
+    "NO_BYTES", "NUMBER_BYTES", "SOME_TEXT", "Bytes", "Competition", "Kinds", "Lexeme", "LexemeOverlaps", "first_bytes",
+    "lead_byte", "lead_bytes", "ranges_from", "text_before",
 ]  # fmt: skip
 
 ONE_BYTE = 0x80

@@ -356,3 +356,19 @@ def test_a_long_chain_of_rules_compiles() -> None:
 def test_counted_repetitions_with_too_many_readings_are_refused(start: str) -> None:
     with pytest.raises(constrain.LimitError, match=r"readings|sets of lexemes"):
         Ours(f'start: {start}\nx: "z"\n')
+
+
+NAMES = "".join(f'y{k}: (NAME | "k{k}" NAME)* "{sign}"?\n' for k, sign in enumerate("+-*/%^&|!"))
+MANY = {
+    "one position": "start: " + " | ".join(f'/[ab]*a[ab]{{{k}}}/ "{k}"' for k in range(40)) + "\n",
+    "rules and callers": "start: " + " ".join(f"/[a-{chr(98 + k % 24)}]+/?" for k in range(100)) + "\n",
+    "names and keywords": "start: x*\nx: " + " | ".join(f'"k{k}" y{k % 9}' for k in range(150)) + "\n" + NAMES
+    + 'NAME: /[a-z0-9]+/\n%ignore " "\n',
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("grammar", MANY.values(), ids=MANY)
+def test_many_lexemes_that_match_the_same_text_are_refused_by_a_limit(grammar: str) -> None:
+    with pytest.raises(constrain.LimitError):
+        Ours(grammar)
