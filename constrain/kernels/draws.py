@@ -243,10 +243,14 @@ def list_tokens(mask: Any, tokens: Any) -> Any:
     return count
 
 
-@entry([types.int64(_row(t), t, types.int64[::1]) for t in (float32, float64)])
-def list_above(row: Any, floor: Any, tokens: Any) -> Any:
-    """Write the tokens with a logit above `floor`, or NaN, to `tokens`, as many as fit. Return the number of all."""
-    count = 0
+@entry([types.int64(_row(t), t, types.int64[::1], float64[::1], float64[::1]) for t in (float32, float64)])
+def list_above(row: Any, floor: Any, tokens: Any, masses: Any, edges: Any) -> Any:
+    """List the tokens with a logit above `floor`, or NaN: as many as fit. Return the number of all.
+
+    tokens, masses, edges: int64, float64, float64 [n], written: the tokens, ascending, exp of their logits (of 80 if
+    above), and the cumulative sums of these.
+    """
+    count, total, limit = 0, 0.0, float64(80.0)
     for begin in range(0, len(row), BLOCK_TOKENS):
         end = min(begin + BLOCK_TOKENS, len(row))
         any_above = np.int32(0)
@@ -256,6 +260,9 @@ def list_above(row: Any, floor: Any, tokens: Any) -> Any:
             for at in range(begin, end):
                 if not (row[at] <= floor):
                     if count < len(tokens):
-                        tokens[count] = at
+                        logit = float64(row[at])
+                        mass = compute_mass(limit if logit > limit else logit, np.int32(1), 0)
+                        total += mass
+                        tokens[count], masses[count], edges[count] = at, mass, total
                     count += 1
     return count

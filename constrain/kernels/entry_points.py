@@ -86,7 +86,7 @@ sum_masses: Callable[[Array, Array, Array], float] = find_function("draws.sum_ma
 find_token: Callable[[Array, Array, Array, float], int] = find_function("draws.find_token")
 remove_tokens: Callable[[Array, Array, Array, Array], float] = find_function("draws.remove_tokens")
 list_tokens: Callable[[Array, Array], int] = find_function("draws.list_tokens")
-list_above: Callable[[Array, Any, Array], int] = find_function("draws.list_above")
+list_above: Callable[[Array, Any, Array, Array, Array], int] = find_function("draws.list_above")
 
 # ---- automata: a record, and what is written, are int32
 minimise_automaton: Callable[[Array, Array], int] = find_function("minimal_automata.minimise_automaton")

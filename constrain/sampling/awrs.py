@@ -6,7 +6,8 @@ draws one token; `check(token)` returns whether it is valid. Since E[exp(log_wei
 sums of log-weights over a text weight it properly, as masking does but with more variance; tokens have the same
 distribution as under a mask. The better the model fits the constraint, the fewer checks are needed: about exp(KL);
 with a mask at hand there is one, and the mask is computed only where that leaves the token or the weight in doubt.
-`token_rejection` has the estimators of the weight, `exponential_race` the order in which tokens are tried.
+`token_rejection` has the estimators of the weight, `exponential_race` the order in which tokens are tried, `late_mask`
+the same for the default on long rows, without a race.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from numpy.typing import NDArray
 from ..base.errors import ArgumentError, LimitError
 from .checkers import BothCheckers, Checker, CheckerPosition, ValidatorChecker
 from .core.language_model import LanguageModel, rows_after
-from .core.masked_sampling import pick_under
 from .core.results import Draw, Draws, log_sum
 from .core.sampler_arguments import check_common_arguments, check_counts, check_seconds, check_validators
-from .core.token_masses import Masses, allowed_tokens, as_kernel_row, enumerate_tokens, mask_of
+from .core.token_masses import allowed_tokens, mask_of
 from .core.weight_statistics import weight_stats
-from .exponential_race import FAINTEST, SMALL, ExponentialRace, LikelyTokens, Row, list_likely
+from .exponential_race import FAINTEST, ExponentialRace, Row
+from .late_mask import SharedRow, draw_late
 from .success_walks import Validator
 from .token_rejection import CheckBudget, Chunks, DesRaj, ExploreFlip, LateMask, Method
 
-__all__ = ["LATE_MASK", "SharedRow", "WeightedToken", "draw_awrs", "draw_token", "draw_token_at"]
+__all__ = ["LATE_MASK", "WeightedToken", "draw_awrs", "draw_token", "draw_token_at"]
 
 LATE_MASK = LateMask()
 
@@ -49,26 +50,6 @@ class WeightedToken(NamedTuple):
     token: int | None
     log_weight: float
     checks: int
-
-
-class SharedRow:
-    """What all draws at one prefix have in common, each computed at the first one that needs it.
-
-    logmass: log of the mass that the mask allows, in nats; None if no draw has needed it. It is right as long as the
-    mask of the prefix is the same.
-    """
-
-    __slots__ = ("_likely", "logmass")
-
-    def __init__(self) -> None:
-        self._likely: LikelyTokens | None = None
-        self.logmass: float | None = None
-
-    def find_likely(self, logprobs: Row) -> LikelyTokens | None:
-        """Return the likely tokens of the model's row; None if it is so short that each token has its own clock."""
-        if self._likely is None and len(logprobs) > SMALL:
-            self._likely = list_likely(as_kernel_row(logprobs))
-        return self._likely
 
 
 def draw_token(
@@ -125,11 +106,16 @@ def draw_token(
     patience: float = method.patience if isinstance(method, LateMask) else PATIENCE
     if mask is None or max_checks <= patience:
         patience = math.inf
+    shared = shared or SharedRow()
+    likely = shared.find_likely(logprobs) if allowed is None else None
+    if mask is not None and allowed is not None:
+        mask = partial(limit_mask, mask, allowed)
     if len(ends) > 1:
         check, check_many = merge_end_tokens(check, check_many, ends)
+    if mask is not None and likely is not None and isinstance(method, LateMask) and method.patience == 1:
+        token, log_weight, checks = draw_late(logprobs, likely, shared, check, mask, method.slack, rng)
+        return WeightedToken(ends[0] if token in ends else token, log_weight, checks)
     limited_check = CheckBudget(check, check_many, max_checks, patience)
-    both = None if mask is None else AllowedMask(logprobs, mask, allowed, shared)
-    likely = None if shared is None or allowed is not None else shared.find_likely(logprobs)
     shift, tokens, logs = 0.0, allowed, logprobs if allowed is None else logprobs[allowed]
     while True:
         if tokens is not None:
@@ -142,60 +128,27 @@ def draw_token(
             race = ExponentialRace(logs, rng, tokens=tokens, total=float(np.exp(logs).sum()))
         else:
             race = ExponentialRace(logs, rng, likely=likely)
-        if both is not None:
-            limited_check.mass = partial(both.mass, shift)
+        if mask is not None:
+            limited_check.mass = partial(shared.sum_allowed, logprobs, mask, shift)
         token, weight = method(race, limited_check)
         if token is not None:
             return WeightedToken(ends[0] if token in ends else token, math.log(weight) + shift, limited_check.spent)
-        if limited_check.lost and both is not None:
-            choice = pick_under(logprobs, both.compute(), rng)
-            if choice is None or choice.logmass == -np.inf:
+        if limited_check.lost and mask is not None:
+            under_mask = shared.find_allowed(logprobs, mask)
+            if under_mask.logmass == -np.inf:
                 return WeightedToken(None, -np.inf, limited_check.spent)
-            return WeightedToken(ends[0] if choice.token in ends else choice.token, choice.logmass, limited_check.spent)
+            token = under_mask.draw(rng)
+            return WeightedToken(ends[0] if token in ends else token, under_mask.logmass, limited_check.spent)
         faint = np.flatnonzero((logs > -np.inf) & (logs <= FAINTEST))
         if not len(faint) or race.left > 0 or limited_check.left < 1:
             return WeightedToken(None, -np.inf, limited_check.spent)
         tokens, logs = faint if tokens is None else tokens[faint], logs[faint]  # all others are known to be invalid
 
 
-class AllowedMask:
-    """The mask of a step, computed when it is needed.
-
-    logprobs: float [V], the model's row. mask: returns an int32 bit mask. allowed: int64 [k], tokens to which it is
-    limited, or None. shared: keeps the mass for other draws.
-    """
-
-    __slots__ = ("allowed", "logprobs", "mask", "shared")
-
-    def __init__(
-        self,
-        logprobs: Row,
-        mask: Callable[[], NDArray[np.int32]],
-        allowed: NDArray[np.int64] | None,
-        shared: SharedRow | None,
-    ) -> None:
-        self.logprobs, self.mask, self.allowed, self.shared = logprobs, mask, allowed, shared
-
-    def compute(self) -> NDArray[np.int32]:
-        """Return the mask: int32 [words]."""
-        mask = self.mask()
-        return mask if self.allowed is None else mask & mask_of(self.allowed, 32 * len(mask))
-
-    def mass(self, shift: float) -> float:
-        """Return the mass of its tokens, divided by exp(shift)."""
-        if self.shared is None:
-            return math.exp(self.sum_mask() - shift)
-        if self.shared.logmass is None:
-            self.shared.logmass = self.sum_mask()
-        return math.exp(self.shared.logmass - shift)
-
-    def sum_mask(self) -> float:
-        """Return the log of the mass of its tokens."""
-        mask = self.compute()
-        tokens = enumerate_tokens(mask)
-        if tokens is None:
-            return Masses(self.logprobs, mask).logmass
-        return log_sum(self.logprobs[tokens].astype(np.float64))
+def limit_mask(mask: Callable[[], NDArray[np.int32]], allowed: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return what `mask` returns (int32 [words]), limited to the tokens `allowed` (int64 [k])."""
+    out = mask()
+    return out & mask_of(allowed, 32 * len(out))
 
 
 Check = Callable[[int], bool]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..base.errors import ArgumentError
 from ..kernels import entry_points
 from ..kernels.call_layout import GROUP
-from .core.token_masses import as_kernel_row
+from .core.token_masses import as_kernel_row, exclude_tokens
 
 __all__ = ["FAINTEST", "ExponentialRace", "LikelyTokens", "Row", "list_likely"]
 
@@ -28,6 +28,8 @@ HEAD = 5e-4
 ROOM = 1.25
 """Capacity of the list of likely tokens, as a multiple of the total mass; only a row that is not a distribution exceeds
 it."""
+USUAL, MOST = 64, int(ROOM / HEAD)
+"""Numbers of likely tokens for which memory is taken: at first, and if there are more."""
 SMALL = 1024
 """In rows up to this length every token has its own clock, which is as fast and needs no subtraction."""
 BATCH = 256
@@ -49,12 +51,16 @@ EMPTY, ONE_CLOCK, NO_TOKENS, NO_MASK = np.empty(0), np.zeros(1), np.empty(0, np.
 
 
 class LikelyTokens(NamedTuple):
-    """The tokens of a row that have their own clocks. tokens: int64 [k], ascending. masses: float64 [k]. pool: the mass
-    of all others.
+    """The tokens of a row that have their own clocks.
+
+    tokens: int64 [k], ascending. masses, edges: float64 [k], their masses and the cumulative sums of these. mass: their
+    total. pool: the mass of all others.
     """
 
     tokens: NDArray[np.int64]
     masses: Masses
+    edges: Masses
+    mass: float
     pool: float
 
 
@@ -63,15 +69,18 @@ def list_likely(logs: Row, total: float = 1.0) -> LikelyTokens:
 
     Raises ValueError for NaN, for a row without any mass, and for one that sums to more than `total`.
     """
-    buffer = np.empty(int(ROOM / HEAD), np.int64)
-    count = entry_points.list_above(logs, logs.dtype.type(np.log(HEAD * total)), buffer)
-    tokens = buffer[:count].copy()
-    chosen = logs[tokens].astype(np.float64)
-    check_top(float((chosen if count else logs).max()), total)
-    if count > len(buffer):
+    floor = logs.dtype.type(math.log(HEAD * total))
+    for size in (USUAL, MOST):
+        tokens, masses, edges = np.empty(size, np.int64), np.empty(size), np.empty(size)
+        count = entry_points.list_above(logs, floor, tokens, masses, edges)
+        if count <= size:
+            break
+    mass = float(edges[min(count, size) - 1]) if count else 0.0
+    if not 0 < mass <= total:
+        check_top(float((logs[tokens[:size][:count]] if count else logs).max()), total)
+    if count > MOST:
         raise ArgumentError(f"the model's probabilities do not sum to 1 but to more than {ROOM}")
-    masses = np.exp(chosen)
-    return LikelyTokens(tokens, masses, max(total - float(masses.sum()), 0.0))
+    return LikelyTokens(tokens[:count], masses[:count], edges[:count], mass, max(total - mass, 0.0))
 
 
 def check_top(top: float, total: float) -> None:
@@ -208,7 +217,7 @@ class ExponentialRace:
 
     def _start_clocks(self, likely: LikelyTokens) -> None:
         """Draw clocks for the likely tokens, and one for all others."""
-        tokens, masses, self._pool = likely
+        tokens, masses, self._pool = likely.tokens, likely.masses, likely.pool
         clocks = self.rng.standard_exponential(len(tokens)) / masses
         self._restart_pool_clock()
         order = clocks.argsort()
@@ -222,11 +231,11 @@ class ExponentialRace:
     def _sum_pool(self) -> None:
         """Sum the masses of the tokens that share a clock."""
         size = len(self._logs)
-        bits = np.zeros(-(-size // 32) * 32, np.uint8)
-        bits[:size] = 1
-        bits[self._likely] = 0
-        self._mask = np.packbits(bits, bitorder="little").view(np.int32)
-        words = len(self._mask)
+        words = -(-size // 32)
+        everything = np.full(words, -1, np.int32)
+        if size % 32:
+            everything[-1] = (1 << size % 32) - 1
+        self._mask = exclude_tokens(everything, self._likely)
         self._sums = np.empty(words + -(-words // GROUP))
         expected, self._pool = self.left, entry_points.sum_masses(self._logs, self._mask, self._sums)
         self.left = float(self._suffix[self._at]) + self._pool

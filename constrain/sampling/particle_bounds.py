@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from .awrs import SharedRow
 from .core.mass_bounds import ROUNDING, MassBounds
 from .core.token_masses import Masses
+from .late_mask import SharedRow
 from .lookahead import Lookahead
 from .particles import ParticleNode, TokenDistribution
 
@@ -42,8 +42,8 @@ def sum_unvisited(node: ParticleNode, ends: tuple[int, ...], visited: float) -> 
         return max(math.exp(distribution.logmass) - visited, 0.0) + ROUNDING
     if isinstance(distribution, Lookahead):
         return max(math.exp(distribution.log_mass) - visited, 0.0) + ROUNDING
-    if isinstance(distribution, SharedRow) and distribution.logmass is not None:
-        return max(math.exp(distribution.logmass) - visited, 0.0) + ROUNDING
+    if isinstance(distribution, SharedRow) and distribution.allowed is not None:
+        return max(math.exp(distribution.allowed.logmass) - visited, 0.0) + ROUNDING
     if not isinstance(distribution, TokenDistribution):  # not known (any more)
         return max(1 - visited, 0.0)
     taken = {ends[0] if token in ends else token for token in node.children}

@@ -26,6 +26,7 @@ from .core.language_model import LanguageModel, check_mass, rows_after
 from .core.masked_sampling import PLAIN, Proposal, apply_proposal
 from .core.results import log_sum
 from .core.token_masses import Masses, allowed_tokens, enumerate_tokens
+from .late_mask import SharedRow
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
@@ -83,10 +84,11 @@ class TokenDistribution(NamedTuple):
 class ParticleNode:
     """A text: that of its parent and one token more.
 
+    matcher: after this text; that of the parent if the token is an end token.
     row: the model's row at this text, while it is cached. exit_rate, has_newline: for learned
     twists, see `lookahead`; whether the text has a line feed. ended: whether the token is an end token. logprob: of the
     text under the model. slot: row of this text in the last call of the model that included it. distribution, value:
-    cached by movers and twists (a TokenDistribution, Masses, Lookahead or awrs.SharedRow, and log psi).
+    cached by movers and twists (a TokenDistribution, Masses, Lookahead or SharedRow, and log psi).
     """
 
     __slots__ = (
@@ -117,11 +119,7 @@ class ParticleNode:
     @property
     def tokens(self) -> list[int]:
         """The tokens of the text, without an end token."""
-        out, node = list[int](), self if not self.ended else self.parent
-        while node is not None and node.parent is not None:
-            out.append(node.token)
-            node = node.parent
-        return out[::-1]
+        return self.matcher.tokens
 
 
 class Prefixes:
@@ -311,8 +309,8 @@ class Awrs:
             logprob = log_sum(node.row[list(ends)].astype(np.float64)) if node.matcher.is_complete else -np.inf
             return Move(ends[0], logprob, logprob) if logprob > -np.inf else DEAD
         shared = node.distribution
-        if not isinstance(shared, awrs.SharedRow):
-            shared = node.distribution = awrs.SharedRow()
+        if not isinstance(shared, SharedRow):
+            shared = node.distribution = SharedRow()
         drawn = awrs.draw_token(
             node.row, node.matcher.allows, rng,
             method=self.method, budget=self.budget, mask=node.matcher.mask, ends=ends, shared=shared,

@@ -125,9 +125,19 @@ def test_above_a_floor(given_: tuple[NDArray[Any], NDArray[np.int32]], floor: fl
     row, floor = given_[0].copy(), given_[0].dtype.type(floor)
     row[len(row) // 2] = np.nan
     wanted = np.flatnonzero((row > floor) | np.isnan(row))
-    tokens = np.full(room, -1)
-    assert draws.list_above(row, floor, tokens) == len(wanted)
-    assert tokens[: len(wanted)].tolist() == wanted[:room].tolist()
+    tokens, masses, edges = np.full(room, -1), np.empty(room), np.empty(room)
+    assert draws.list_above(row, floor, tokens, masses, edges) == len(wanted)
+    listed = wanted[:room]
+    assert tokens[: len(wanted)].tolist() == listed.tolist()
+    exact = np.exp(row[listed].astype(np.float64))
+    assert masses[: len(listed)] == pytest.approx(exact, rel=1e-15, nan_ok=True)
+    assert edges[: len(listed)] == pytest.approx(np.cumsum(exact), rel=1e-13, nan_ok=True)
+
+
+def test_masses_above_a_floor_are_those_of_80_at_most() -> None:
+    tokens, masses, edges = np.empty(2, np.int64), np.empty(2), np.empty(2)
+    assert draws.list_above(np.array([700.0, np.inf]), 0.0, tokens, masses, edges) == 2
+    assert masses == pytest.approx([np.exp(80)] * 2)
 
 
 def test_rows_that_may_not_be_written_are_read() -> None:

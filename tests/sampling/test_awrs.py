@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from constrain.sampling import awrs, draw, exponential_race as race_file
-from constrain.sampling.awrs import SharedRow, draw_token
+from constrain.sampling import awrs, draw, exponential_race as race_file, late_mask as late_file
+from constrain.sampling.awrs import WeightedToken, draw_token
 from constrain.sampling.core.token_masses import mask_of
 from constrain.sampling.exponential_race import ExponentialRace
+from constrain.sampling.late_mask import SharedRow
 from constrain.sampling.particles import Awrs
 from constrain.sampling.token_rejection import (
     RECURSIVE,
@@ -183,12 +184,37 @@ def test_a_late_mask_over_a_large_vocabulary_is_unbiased(slack: float) -> None:
             800, logprobs=logs, check=lambda t: bool(valid[t]), mask=lambda: mask, allowed=allowed,
             method=LateMask(slack=slack),
         )  # fmt: skip
-        assert {step.checks for step in steps} == {1}
+        assert {step.checks for step in steps} == ({1} if allowed is not None else {0, 1})
         assert all(both[step.token] for step in steps)
         exact = np.exp(logs)[both].sum()
         assert abs(weights.mean() - exact) < 5 * weights.std() / math.sqrt(800) + 1e-9
         if slack == 0:
             assert weights == pytest.approx(np.full(800, exact))
+
+
+@pytest.mark.parametrize("slack", [0.0, 0.25, 2.0])
+def test_the_law_of_a_late_mask_on_long_rows_is_exact(slack: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """E[w 1{token = a}] = p(a) [a valid], for each valid set of 6 tokens, all random numbers played through.
+
+    Tokens 0, 2 and 4 are likely, the others share their mass; token 5 has none.
+    """
+    monkeypatch.setattr(late_file, "SMALL", 0)
+    monkeypatch.setattr(race_file, "HEAD", 0.15)
+    masses = np.array([0.45, 0.1, 0.2, 0.05, 0.2, 0.0])
+    with np.errstate(divide="ignore"):
+        row = np.log(masses)
+    for pattern in range(64):
+        valid = [token for token in range(6) if pattern >> token & 1]
+        mask, found = mask_of(valid, 6), np.zeros(6)
+
+        def run(script: Script, valid: list[int] = valid, mask: Any = mask) -> WeightedToken:
+            return draw_token(row, valid.__contains__, script, mask=lambda: mask, method=LateMask(slack=slack))  # type: ignore[arg-type]
+
+        for probability, step in outcomes(run):
+            assert step.checks <= 1
+            if step.token is not None:
+                found[step.token] += probability * math.exp(step.log_weight)
+        assert found == pytest.approx(masses * [token in valid for token in range(6)], abs=1e-12)
 
 
 def test_a_late_mask_is_computed_only_in_doubt() -> None:
@@ -455,7 +481,10 @@ def test_draws_that_share_a_row_are_those_that_do_not(size: int, dtype: Any) -> 
                 for name, one in (("alone", None), ("shared", shared))
             )  # fmt: skip
             assert alone == together
-        assert shared.logmass == pytest.approx(math.log(np.exp(row[allowed].astype(np.float64)).sum()), abs=1e-6)
+        assert shared.allowed is not None
+        assert shared.allowed.logmass == pytest.approx(
+            math.log(np.exp(row[allowed].astype(np.float64)).sum()), abs=1e-6
+        )
         assert asked["shared"] < asked["alone"]
 
 

@@ -19,7 +19,17 @@ from ...kernels import entry_points
 from ...kernels.call_layout import GROUP
 from .results import log_sum
 
-__all__ = ["Masses", "allowed_tokens", "draw_index", "enumerate_tokens", "mask_of", "as_kernel_row"]
+__all__ = [
+    "Masses",
+    "allowed_tokens",
+    "are_allowed",
+    "as_kernel_row",
+    "draw_index",
+    "enumerate_tokens",
+    "exclude_tokens",
+    "find_quantile",
+    "mask_of",
+]
 
 FEW = 512
 """Maximum number of tokens that are listed instead of being summed in place."""
@@ -110,6 +120,19 @@ def mask_of(tokens: Iterable[int], size: int) -> NDArray[np.int32]:
     return np.packbits(bits, bitorder="little").view(np.int32)
 
 
+def exclude_tokens(mask: NDArray[np.int32], tokens: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return a copy of a Mask without some tokens."""
+    out: NDArray[np.int32] = mask.copy()
+    np.bitwise_and.at(out, tokens >> 5, ~np.left_shift(1, tokens & 31, dtype=np.int64).astype(np.int32))
+    return out
+
+
+def are_allowed(mask: NDArray[np.int32], tokens: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return whether a Mask allows each of some tokens: bool [k]."""
+    out: NDArray[np.bool_] = (mask[tokens >> 5] >> (tokens & 31) & 1).astype(np.bool_)
+    return out
+
+
 def allowed_tokens(mask: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return the ids whose bit is set in a Mask (int32 [words], bit i % 32 of word i // 32), ascending."""
     listed = enumerate_tokens(mask)
@@ -125,8 +148,14 @@ def enumerate_tokens(mask: NDArray[np.int32]) -> NDArray[np.int64] | None:
 
 def draw_index(weights: NDArray[np.float64], rng: np.random.Generator) -> int:
     """Draw an index with probability proportional to its weight (float64 [k], not all 0)."""
-    edges = np.cumsum(weights)
-    index = int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))
-    if index == len(weights) or weights[index] == 0:  # rounding exceeded the last possible index
-        index = int(np.flatnonzero(weights)[-1])
+    return find_quantile(np.cumsum(weights), rng.random())
+
+
+def find_quantile(edges: NDArray[np.float64], uniform: float) -> int:
+    """Return the index at a quantile (from 0 to 1) of cumulative weights (float64 [k], not all 0); never one of weight
+    0.
+    """
+    index = int(np.searchsorted(edges, uniform * edges[-1], side="right"))
+    if index == len(edges):  # rounding exceeded the last possible index
+        index = int(edges.searchsorted(edges[-1]))
     return index
