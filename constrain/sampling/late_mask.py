@@ -74,10 +74,14 @@ class AllowedTokens:
             check_mass(self.logmass)
 
     def draw(self, rng: np.random.Generator) -> int:
-        """Draw a token. logmass must be above -inf."""
-        if rng.random() * (self._likely_mass + self.others_mass) < self._likely_mass:
-            return int(self._likely_tokens[find_quantile(self._likely_edges, rng.random())])
-        return self._others.token_at(rng.random())
+        """Draw a token with one uniform number. logmass must be above -inf."""
+        uniform = rng.random()
+        if not self._likely_mass:
+            return self._others.token_at(uniform)
+        point = uniform * (self._likely_mass + self.others_mass) - self._likely_mass
+        if point < 0 or not self.others_mass:  # rounding may exceed the likely ones
+            return int(self._likely_tokens[find_quantile(self._likely_edges, 1 + point / self._likely_mass)])
+        return self._others.token_at(point / self.others_mass)
 
     def draw_other(self, rng: np.random.Generator) -> int:
         """Draw one of the tokens that are not likely. others_mass must be above 0."""
