@@ -3,8 +3,8 @@
 A row is split into its likely tokens, which are listed, and all others, of which one pass finds the mass. The first
 token is drawn from these two parts. Where it is one of the others, or fails its check, the mask decides: the mass of
 what it allows among the others is summed in one more pass, and serves for the weight, for the choice among them, and
-for all draws at the same prefix. The law is that of `token_rejection.LateMask` on an `ExponentialRace`, with a patience
-of one token; tests compare the two.
+for all draws at the same prefix. The law is that of `token_rejection.LateMask` with a patience of one token; a test
+sums it exactly.
 """
 
 from __future__ import annotations
@@ -56,10 +56,12 @@ class AllowedTokens:
     def __init__(self, logprobs: Row, mask: Mask, likely: LikelyTokens | None = None) -> None:
         self._likely_mass = 0.0
         if likely is not None and len(likely.tokens):
-            allowed = are_allowed(mask, likely.tokens)
-            self._likely_tokens, self._likely_edges = likely.tokens[allowed], likely.masses[allowed].cumsum()
+            within = int(likely.tokens.searchsorted(32 * len(mask)))  # rows may be longer than the mask
+            tokens = likely.tokens[:within]
+            allowed = are_allowed(mask, tokens)
+            self._likely_tokens, self._likely_edges = tokens[allowed], likely.masses[:within][allowed].cumsum()
             self._likely_mass = float(self._likely_edges[-1]) if len(self._likely_edges) else 0.0
-            mask = exclude_tokens(mask, likely.tokens)
+            mask = exclude_tokens(mask, tokens)
         listed = enumerate_tokens(mask)
         self._others: Masses | ListedTokens
         if listed is None:

@@ -217,6 +217,28 @@ def test_the_law_of_a_late_mask_on_long_rows_is_exact(slack: float, monkeypatch:
         assert found == pytest.approx(masses * [token in valid for token in range(6)], abs=1e-12)
 
 
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_a_row_longer_than_the_mask_has_no_allowed_tokens_beyond_it(share: float) -> None:
+    """Models pad their vocabularies; what a row gives to padding is never allowed, likely or not."""
+    masses = np.r_[np.full(2000, (1 - share) / 2000), np.zeros(100), share]
+    with np.errstate(divide="ignore"):
+        row = np.log(masses)
+    mask = mask_of(range(0, 2000, 2), 2000)
+    for seed in range(20):
+        step = draw_token(
+            row,
+            lambda t: t < 2000 and t % 2 == 0,
+            np.random.default_rng(seed),
+            mask=lambda: mask,
+            method=LateMask(slack=0),
+        )
+        if share == 1:
+            assert step.token is None
+        else:
+            assert step.token is not None and step.token < 2000 and step.token % 2 == 0
+            assert step.log_weight == pytest.approx(math.log((1 - share) / 2))
+
+
 def test_a_late_mask_is_computed_only_in_doubt() -> None:
     """A token that has nearly all of the mass needs no mask; one of a flat row always does."""
     calls: list[int] = []
