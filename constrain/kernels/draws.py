@@ -266,3 +266,28 @@ def list_above(row: Any, floor: Any, tokens: Any, masses: Any, edges: Any) -> An
                         tokens[count], masses[count], edges[count] = at, mass, total
                     count += 1
     return count
+
+
+@entry([types.int64(MASK, types.int64[::1], float64[::1], types.int32[::1], types.int64[::1], float64[::1])])
+def split_mask(mask: Any, tokens: Any, masses: Any, others: Any, allowed: Any, edges: Any) -> Any:
+    """Split a mask into some tokens, with masses, and all others. Return the number of the former that it allows.
+
+    tokens: int64 [n], different ones; those beyond the mask are not allowed. masses: float64 [n]. others: int32
+    [words], written: the mask without these tokens. allowed, edges: int64, float64 [n], written: those of these tokens
+    that it allows, in the same order, and the cumulative sums of their masses. If no other token is left, -1 - number
+    is returned.
+    """
+    any_other, count, total = np.int32(0), 0, 0.0
+    for word in range(len(mask)):
+        others[word] = mask[word]
+    for i in range(len(tokens)):
+        token = tokens[i]
+        word, bit = token >> 5, np.int32(1 << (token & 31))
+        if word < len(mask) and mask[word] & bit:
+            others[word] &= ~bit
+            total += masses[i]
+            allowed[count], edges[count] = token, total
+            count += 1
+    for word in range(len(mask)):
+        any_other |= others[word]
+    return count if any_other else -1 - count

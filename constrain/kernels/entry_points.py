@@ -87,6 +87,9 @@ find_token: Callable[[Array, Array, Array, float], int] = find_function("draws.f
 remove_tokens: Callable[[Array, Array, Array, Array], float] = find_function("draws.remove_tokens")
 list_tokens: Callable[[Array, Array], int] = find_function("draws.list_tokens")
 list_above: Callable[[Array, Any, Array, Array, Array], int] = find_function("draws.list_above")
+split_mask: Callable[[Array, Array, Array, Array, Array, Array], int] = find_function(
+    "draws.split_mask"
+)  # int32, int64, float64, int32, int64, float64
 
 # ---- automata: a record, and what is written, are int32
 minimise_automaton: Callable[[Array, Array], int] = find_function("minimal_automata.minimise_automaton")

@@ -102,19 +102,19 @@ def draw_token(
     """
     if budget is not None and budget < 1:
         raise ArgumentError(f"budget must be 1 or more, not {budget!r}: without any check there is no weight")
-    max_checks = math.inf if budget is None else budget
-    patience: float = method.patience if isinstance(method, LateMask) else PATIENCE
-    if mask is None or max_checks <= patience:
-        patience = math.inf
     shared = shared or SharedRow()
     likely = shared.find_likely(logprobs) if allowed is None else None
+    if mask is not None and likely is not None and isinstance(method, LateMask) and method.patience == 1:
+        token, log_weight, checks = draw_late(logprobs, likely, shared, check, mask, ends, method.slack, rng)
+        return WeightedToken(ends[0] if token in ends else token, log_weight, checks)
     if mask is not None and allowed is not None:
         mask = partial(limit_mask, mask, allowed)
     if len(ends) > 1:
         check, check_many = merge_end_tokens(check, check_many, ends)
-    if mask is not None and likely is not None and isinstance(method, LateMask) and method.patience == 1:
-        token, log_weight, checks = draw_late(logprobs, likely, shared, check, mask, method.slack, rng)
-        return WeightedToken(ends[0] if token in ends else token, log_weight, checks)
+    patience: float = method.patience if isinstance(method, LateMask) else PATIENCE
+    max_checks = math.inf if budget is None else budget
+    if mask is None or max_checks <= patience:
+        patience = math.inf
     limited_check = CheckBudget(check, check_many, max_checks, patience)
     shift, tokens, logs = 0.0, allowed, logprobs if allowed is None else logprobs[allowed]
     while True:
@@ -296,8 +296,9 @@ def draw_awrs(
             break
         texts = {i: tuple(positions[i].tokens) for i in live}
         prefixes = list(dict.fromkeys(texts.values()))
-        rows = dict(zip(prefixes, rows_after(lm, list(map(list, prefixes)), vocabulary.size)))
-        shared = {prefix: SharedRow() for prefix in prefixes}  # `dead` changes no mask after texts of this length
+        fetched = rows_after(lm, list(map(list, prefixes)), vocabulary.size, maxima=left == 1 or masks == "first")
+        rows = dict(zip(prefixes, fetched))
+        shared = {prefix: SharedRow(len(prefix)) for prefix in prefixes}  # `dead` changes no mask after such texts
         calls, unfinished = calls + 1, []
         for i in live:
             row = rows[texts[i]]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..base.errors import ArgumentError
 from ..kernels import entry_points
 from ..kernels.call_layout import GROUP
+from .core.language_model import describe_fault
 from .core.token_masses import as_kernel_row, exclude_tokens
 
 __all__ = ["FAINTEST", "ExponentialRace", "LikelyTokens", "Row", "list_likely"]
@@ -86,8 +87,7 @@ def list_likely(logs: Row, total: float = 1.0) -> LikelyTokens:
 def check_top(top: float, total: float) -> None:
     """Raise ValueError if the largest log is not that of a distribution of mass `total`."""
     if not -math.inf < top <= math.log(total) + TOLERANCE:
-        fault = "are not numbers (NaN)" if math.isnan(top) else "are all -inf" if top < 0 else f"go up to {top:.4g}"
-        raise ArgumentError(f"the model's log-probabilities {fault}")
+        raise ArgumentError(describe_fault(top))
 
 
 class ExponentialRace:

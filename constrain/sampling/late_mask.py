@@ -10,65 +10,43 @@ sums it exactly.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
+from ..kernels import entry_points
 from .core.language_model import check_mass
-from .core.results import log_sum
-from .core.token_masses import Masses, are_allowed, as_kernel_row, enumerate_tokens, exclude_tokens, find_quantile
+from .core.token_masses import Masses, as_kernel_row, find_quantile
 from .exponential_race import SMALL, LikelyTokens, Row, list_likely
 
 __all__ = ["AllowedTokens", "SharedRow", "draw_late"]
 
 Mask = NDArray[np.int32]
-Tokens = NDArray[np.int64]
 
-
-class ListedTokens:
-    """Some tokens (int64 [k]) with logs of their masses (float64 [k]). logmass: log of their sum, in nats."""
-
-    __slots__ = ("_edges", "logmass", "tokens")
-
-    def __init__(self, tokens: Tokens, logs: NDArray[np.float64]) -> None:
-        if np.isnan(logs).any():
-            raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
-        self.tokens, self.logmass = tokens, log_sum(logs)
-        self._edges = np.exp(logs - self.logmass).cumsum() if self.logmass > -np.inf else np.zeros(len(logs))
-
-    def token_at(self, uniform: float) -> int:
-        """Return the token at a quantile (from 0 to 1) of the mass. logmass must be above -inf."""
-        return int(self.tokens[find_quantile(self._edges, uniform)])
+NO_TOKENS = LikelyTokens(np.empty(0, np.int64), np.empty(0), np.empty(0), 0.0, 1.0)
 
 
 class AllowedTokens:
     """The tokens of the model's row (float [V]) that a mask (int32 [words]) allows.
 
-    likely: the likely tokens of the row, None if they are not known; those allowed form one part, all others another.
-    logmass: log of the mass of both, in nats. others_mass: mass of the others. A few others are listed, more are summed
-    in place (`Masses`). Raises ValueError for NaN, and for a mass above 1.
+    likely: the likely tokens of the row, none if they are not known; those allowed form one part, all others another.
+    logmass: log of the mass of both, in nats. others_mass: mass of the others. Raises ValueError for NaN, and for a
+    mass above 1.
     """
 
     __slots__ = ("_likely_edges", "_likely_mass", "_likely_tokens", "_others", "logmass", "others_mass")
 
-    def __init__(self, logprobs: Row, mask: Mask, likely: LikelyTokens | None = None) -> None:
-        self._likely_mass = 0.0
-        if likely is not None and len(likely.tokens):
-            within = int(likely.tokens.searchsorted(32 * len(mask)))  # rows may be longer than the mask
-            tokens = likely.tokens[:within]
-            allowed = are_allowed(mask, tokens)
-            self._likely_tokens, self._likely_edges = tokens[allowed], likely.masses[:within][allowed].cumsum()
-            self._likely_mass = float(self._likely_edges[-1]) if len(self._likely_edges) else 0.0
-            mask = exclude_tokens(mask, tokens)
-        listed = enumerate_tokens(mask)
-        self._others: Masses | ListedTokens
-        if listed is None:
-            self._others = Masses(logprobs, mask)
-        else:
-            self._others = ListedTokens(listed, logprobs[listed].astype(np.float64))
-        self.logmass = self._others.logmass  # even where its exponential is 0
+    def __init__(self, logprobs: Row, mask: Mask, likely: LikelyTokens = NO_TOKENS) -> None:
+        others, tokens, edges = np.empty_like(mask), np.empty_like(likely.tokens), np.empty_like(likely.masses)
+        count = entry_points.split_mask(mask, likely.tokens, likely.masses, others, tokens, edges)
+        self._others = Masses(logprobs, others) if count >= 0 else None
+        count = count if count >= 0 else -1 - count
+        self._likely_tokens, self._likely_edges = tokens[:count], edges[:count]
+        self._likely_mass = float(edges[count - 1]) if count else 0.0
+        self.logmass = -math.inf if self._others is None else self._others.logmass  # even where its exponential is 0
         check_mass(self.logmass)
         self.others_mass = math.exp(self.logmass)
         if self._likely_mass:
@@ -79,34 +57,49 @@ class AllowedTokens:
         """Draw a token with one uniform number. logmass must be above -inf."""
         uniform = rng.random()
         if not self._likely_mass:
-            return self._others.token_at(uniform)
+            return self._find_other(uniform)
         point = uniform * (self._likely_mass + self.others_mass) - self._likely_mass
         if point < 0 or not self.others_mass:  # rounding may exceed the likely ones
             return int(self._likely_tokens[find_quantile(self._likely_edges, 1 + point / self._likely_mass)])
-        return self._others.token_at(point / self.others_mass)
+        return self._find_other(point / self.others_mass)
 
     def draw_other(self, rng: np.random.Generator) -> int:
         """Draw one of the tokens that are not likely. others_mass must be above 0."""
-        return self._others.token_at(rng.random())
+        return self._find_other(rng.random())
+
+    def _find_other(self, uniform: float) -> int:
+        assert self._others is not None
+        return self._others.token_at(uniform)
 
 
 class SharedRow:
     """What all draws at one prefix have in common, each computed at the first one that needs it.
 
+    length: number of tokens of the prefix, for messages.
     allowed: the distribution under the mask; None if no draw has needed it. It is right as long as the mask of the
     prefix is the same.
     """
 
-    __slots__ = ("_likely", "allowed")
+    __slots__ = ("_length", "_likely", "allowed")
 
-    def __init__(self) -> None:
-        self._likely: LikelyTokens | None = None
+    def __init__(self, length: int | None = None) -> None:
+        self._length, self._likely = length, NO_TOKENS
         self.allowed: AllowedTokens | None = None
 
     def find_likely(self, logprobs: Row) -> LikelyTokens | None:
-        """Return the likely tokens of the model's row; None if it is so short that each token has its own clock."""
-        if self._likely is None and len(logprobs) > SMALL:
-            self._likely = list_likely(as_kernel_row(logprobs))
+        """Return the likely tokens of the model's row; None if it is so short that each token has its own clock.
+
+        Raises ValueError as `list_likely`.
+        """
+        if len(logprobs) <= SMALL:
+            return None
+        if self._likely is NO_TOKENS:
+            try:
+                self._likely = list_likely(as_kernel_row(logprobs))
+            except ArgumentError as error:
+                if self._length is None:
+                    raise
+                raise ArgumentError(f"{error} (after {self._length} tokens)") from None
         return self._likely
 
     def find_allowed(self, logprobs: Row, mask: Callable[[], Mask]) -> AllowedTokens:
@@ -126,6 +119,7 @@ def draw_late(
     shared: SharedRow,
     check: Callable[[int], bool],
     mask: Callable[[], Mask],
+    ends: tuple[int, ...],
     slack: float,
     rng: np.random.Generator,
 ) -> tuple[int | None, float, int]:
@@ -139,7 +133,7 @@ def draw_late(
         Of this row.
     shared : SharedRow
         Of this row and mask.
-    check, mask
+    check, mask, ends
         As in `awrs.draw_token`.
     slack : float
         As in `token_rejection.LateMask`.
@@ -155,9 +149,10 @@ def draw_late(
         0 or 1.
     """
     total = likely.mass + likely.pool
-    index = int(np.searchsorted(likely.edges, rng.random() * total, side="right"))
+    index = bisect_right(likely.edges, rng.random() * total)
     is_likely = index < len(likely.edges)
-    if is_likely and check(token := int(likely.tokens[index])):
+    token = int(likely.tokens[index]) if is_likely else -1
+    if is_likely and check(ends[0] if token in ends else token):
         valid = float(likely.masses[index])
         left, ceiling = total - valid, slack * valid
         if left <= 0 or (left < ceiling and rng.random() * ceiling >= left):

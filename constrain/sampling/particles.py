@@ -184,14 +184,18 @@ class Prefixes:
             node.children[move.token] = child
         return child
 
-    def fetch_rows(self, nodes: Sequence[ParticleNode]) -> None:
-        """Call the model for the distinct texts of `nodes` that have no row yet. Raise ValueError for invalid rows."""
+    def fetch_rows(self, nodes: Sequence[ParticleNode], *, maxima: bool = True) -> None:
+        """Call the model for the distinct texts of `nodes` that have no row yet. Raise ValueError for invalid rows.
+
+        maxima: as in `rows_after`.
+        """
         missing = list(dict.fromkeys(node for node in nodes if node.row is None and node.distribution is None))
         if not missing:
             return
         if self.reorder is not None and missing[0].parent is not None:
             self.reorder(np.array([node.parent.slot for node in missing if node.parent is not None], np.int64))
-        rows = rows_after(self.lm, [node.tokens for node in missing], self.constraint.vocabulary.size)
+        size = self.constraint.vocabulary.size
+        rows = rows_after(self.lm, [node.tokens for node in missing], size, maxima=maxima)
         self.calls, self.contexts = self.calls + 1, self.contexts + len(missing)
         for slot, (node, row) in enumerate(zip(missing, rows)):
             node.row, node.slot = row, slot
@@ -310,7 +314,7 @@ class Awrs:
             return Move(ends[0], logprob, logprob) if logprob > -np.inf else DEAD
         shared = node.distribution
         if not isinstance(shared, SharedRow):
-            shared = node.distribution = SharedRow()
+            shared = node.distribution = SharedRow(node.depth)
         drawn = awrs.draw_token(
             node.row, node.matcher.allows, rng,
             method=self.method, budget=self.budget, mask=node.matcher.mask, ends=ends, shared=shared,

@@ -15,6 +15,7 @@ Constraint (`learned_twist`): with it, 16 particles are enough where masks alone
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Union
 
@@ -28,7 +29,7 @@ from .distinct_particles import grow_distinct_population
 from .enumerated_texts import EnumeratingPopulations, PopulationSource, list_all_texts
 from .learned_twist.value_table import ValueTable
 from .particle_bounds import bound_by_particles
-from .particles import Mover, ParticleNode, Prefixes
+from .particles import Awrs, Mover, ParticleNode, Prefixes
 from .population_schedule import can_learn, open_schedule
 from .populations import Critic, Population, Settings, log_potential
 from .resampling import Resampler
@@ -90,37 +91,41 @@ def grow_population(prefixes: Prefixes, particles: int, settings: Settings, rng:
     if settings.resample is None:
         return grow_distinct_population(prefixes, particles, settings, rng)
     nodes = [prefixes.begin()] * particles
-    log_weights, twists = np.zeros(particles), np.zeros(particles)
+    log_weights, twists = [0.0] * particles, [0.0] * particles  # faster than arrays, as they are used one by one
     lines = np.arange(particles)
-    resampled = 0
+    resampled, has_potential = 0, settings.twist is not None or settings.critic is not None
     for left in range(settings.max_tokens, 0, -1):
-        live = [i for i in range(particles) if not nodes[i].ended and log_weights[i] > -np.inf]
+        live = [i for i in range(particles) if not nodes[i].ended and log_weights[i] > -math.inf]
         if not live:
             break
         before = [nodes[i] for i in live]
-        prefixes.fetch_rows(before)
+        prefixes.fetch_rows(before, maxima=left == 1 or not isinstance(settings.move, Awrs))
+        unfinished = False
         for i in live:
             move = settings.move(prefixes, nodes[i], left, rng)
             if move.token is None:
-                log_weights[i], twists[i] = -np.inf, 0.0
+                log_weights[i], twists[i] = -math.inf, 0.0
                 continue
             node = nodes[i] = prefixes.child(nodes[i], move)
-            value = log_potential(prefixes, node, left - 1, settings)
+            value = log_potential(prefixes, node, left - 1, settings) if has_potential else 0.0
             log_weights[i] += move.log_weight - twists[i] + value
-            twists[i] = 0.0 if node.ended or value == -np.inf else value
+            twists[i] = 0.0 if node.ended or value == -math.inf else value
+            unfinished = unfinished or (not node.ended and log_weights[i] > -math.inf)
         prefixes.release_rows(before)
-        total = log_sum(log_weights)
-        if total == -np.inf:
+        top = max(log_weights)
+        if top == -math.inf:
             break
-        unfinished = any(not nodes[i].ended and log_weights[i] > -np.inf for i in live)
-        if unfinished and 2 * total - log_sum(2 * log_weights) < np.log(settings.threshold * particles):
-            ancestors = settings.resample(np.exp(log_weights - total), particles, rng)
-            nodes = [nodes[i] for i in ancestors]
-            twists, lines = twists[ancestors], lines[ancestors]
-            log_weights = np.full(particles, total - np.log(particles))
+        weights = [math.exp(log_weight - top) for log_weight in log_weights]
+        total = math.fsum(weights)
+        if unfinished and total * total < settings.threshold * particles * math.fsum(w * w for w in weights):
+            ancestors = settings.resample(np.array(weights) / total, particles, rng)
+            nodes, twists = [nodes[i] for i in ancestors], [twists[i] for i in ancestors]
+            lines = lines[ancestors]
+            log_weights = [top + math.log(total / particles)] * particles
             resampled += 1
-    surviving = log_weights > -np.inf
-    return Population(nodes, log_weights, len(np.unique(lines[surviving])), resampled, lines)
+    final = np.array(log_weights)
+    surviving = final > -np.inf
+    return Population(nodes, final, len(np.unique(lines[surviving])), resampled, lines)
 
 
 def draw_smc(

@@ -167,3 +167,22 @@ def test_the_least_log_that_is_not_0(kind: Any) -> None:
     assert draws.sum_masses(np.array([least]), mask, np.empty(2)) == pytest.approx(math.exp(least), rel=3e-7, abs=0)
     assert draws.sum_masses(np.array([np.nextafter(least, kind(-np.inf))]), mask, np.empty(2)) == 0
     assert draws.sum_masses(np.array([kind(-np.inf)]), mask, np.empty(2)) == 0
+
+
+@settings(deadline=None)
+@given(rows_and_masks(), st.lists(st.integers(0, 8000), unique=True, max_size=60))
+def test_a_mask_is_split_into_some_tokens_and_all_others(
+    given_: tuple[NDArray[Any], NDArray[np.int32]], tokens: list[int]
+) -> None:
+    _, mask = given_
+    size, before = 32 * len(mask), mask.copy()
+    bits = bits_of(mask, size)
+    masses = np.random.default_rng(0).random(len(tokens))
+    others, allowed, edges = np.empty_like(mask), np.full(len(tokens), -1), np.full(len(tokens), -1.0)
+    count = draws.split_mask(mask, np.array(tokens, np.int64), masses, others, allowed, edges)
+    present = [i for i, token in enumerate(tokens) if token < size and bits[token]]
+    bits[[tokens[i] for i in present]] = False
+    assert count == (len(present) if bits.any() else -1 - len(present))
+    assert np.array_equal(mask, before) and np.array_equal(bits_of(others, size), bits)
+    assert allowed[: len(present)].tolist() == [tokens[i] for i in present] and (allowed[len(present) :] == -1).all()
+    assert edges[: len(present)] == pytest.approx(np.cumsum(masses[present])) and (edges[len(present) :] == -1).all()

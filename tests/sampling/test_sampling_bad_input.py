@@ -27,6 +27,7 @@ from constrain.base.errors import (
 from constrain.sampling import SAMPLERS, Draws, sampler_choice
 from constrain.sampling.checkers import ValidatorChecker
 from constrain.sampling.core.sampler_arguments import options_of
+from constrain.sampling.particles import Awrs
 from constrain.sampling.research import markov_exact
 from constrain.sampling.success_trie import SuccessTrie
 from constrain.vocabulary.vocabulary import Vocabulary
@@ -234,6 +235,28 @@ def test_rows_that_are_not_distributions_are_errors(sampler: str, bad: str) -> N
     later = Table(lambda rows, prefixes: spoil(rows, prefixes) if prefixes[0] else rows)
     with pytest.raises(ValueError, match=says):
         run(sampler, later, n=4)
+
+
+@pytest.mark.parametrize("bad", ["one NaN", "all NaN", "all -inf", "+inf", "logits"])
+@pytest.mark.parametrize("left", [1, 5])
+@pytest.mark.parametrize("move", ["awrs", "smc"])
+def test_long_rows_that_are_not_distributions_are_errors_with_their_place(move: str, left: int, bad: str) -> None:
+    """AWRS looks at a long row when it draws from it, and only at end tokens where nothing else is left."""
+    size = 1500
+    vocabulary = Vocabulary.from_tokens([b"%d," % i for i in range(size - 1)] + [None], eos_ids=(size - 1,))
+    spoil, says = ROWS[bad]
+
+    class Flat:
+        def next_logprobs(self, prefixes: list[list[int]]) -> Rows:
+            rows = np.full((len(prefixes), size), -math.log(size))
+            return spoil(rows + 3, prefixes) if prefixes[0] else rows
+
+    constraint = constrain.compile(vocabulary, regex="([0-9]+,)*")
+    given: dict[str, Any] = {"sampler": move, "n": 4, "rng": np.random.default_rng(0), "max_tokens": 1 + left}
+    if move == "smc":
+        given |= {"move": Awrs(), "twist": None}
+    with pytest.raises(ValueError, match=says.replace("go up to 4", r"go up to|sum to") + r".*\(after 1 tokens\)"):
+        sampling.draw(Flat(), constraint, **given)
 
 
 @pytest.mark.parametrize("bad", ROWS)

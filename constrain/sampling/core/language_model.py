@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...base.errors import ArgumentError
 from ...base.work import check_work
 
-__all__ = ["TOLERANCE", "LanguageModel", "check_distribution", "check_mass", "rows_after"]
+__all__ = ["TOLERANCE", "LanguageModel", "check_distribution", "check_mass", "describe_fault", "rows_after"]
 
 TOLERANCE = 1e-2
 """Permitted deviation of the sum of a row from 1; half-precision models stay within it."""
@@ -32,9 +32,11 @@ class LanguageModel(Protocol):
         ...
 
 
-def rows_after(lm: LanguageModel, prefixes: list[list[int]], size: int) -> NDArray[np.floating[Any]]:
+def rows_after(
+    lm: LanguageModel, prefixes: list[list[int]], size: int, *, maxima: bool = True
+) -> NDArray[np.floating[Any]]:
     """Call `next_logprobs` and validate the rows: float [len(prefixes), V], V >= size, each with a finite maximum of at
-    most 0.
+    most 0. maxima: False if the caller validates the maximum of a row when it first reads the row.
 
     The row after the empty text, with which every sampler begins, must also sum to 1, so that unnormalised logits are
     detected at once; later rows cost one maximum each. Raises ValueError for another shape or dtype, NaN, numbers above
@@ -51,7 +53,7 @@ def rows_after(lm: LanguageModel, prefixes: list[list[int]], size: int) -> NDArr
             f"the model returned {rows.dtype}{list(rows.shape)} for {len(prefixes)} prefixes: "
             f"it must return floats, rows of at least {size} log-probabilities, one for each prefix"
         )
-    for row, top in enumerate(rows.max(axis=1).tolist()):
+    for row, top in enumerate(rows.max(axis=1).tolist() if maxima else ()):
         if not -np.inf < top <= TOLERANCE:
             raise ArgumentError(f"{describe_fault(top)} (after {len(prefixes[row])} tokens)")
     if prefixes and not prefixes[0]:

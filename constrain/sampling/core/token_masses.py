@@ -8,6 +8,7 @@ tokens is built. If few tokens are allowed, listing them is faster: `enumerate_t
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,7 +23,6 @@ from .results import log_sum
 __all__ = [
     "Masses",
     "allowed_tokens",
-    "are_allowed",
     "as_kernel_row",
     "draw_index",
     "enumerate_tokens",
@@ -127,12 +127,6 @@ def exclude_tokens(mask: NDArray[np.int32], tokens: NDArray[np.int64]) -> NDArra
     return out
 
 
-def are_allowed(mask: NDArray[np.int32], tokens: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return whether a Mask allows each of some tokens: bool [k]."""
-    out: NDArray[np.bool_] = (mask[tokens >> 5] >> (tokens & 31) & 1).astype(np.bool_)
-    return out
-
-
 def allowed_tokens(mask: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return the ids whose bit is set in a Mask (int32 [words], bit i % 32 of word i // 32), ascending."""
     listed = enumerate_tokens(mask)
@@ -155,7 +149,7 @@ def find_quantile(edges: NDArray[np.float64], uniform: float) -> int:
     """Return the index at a quantile (from 0 to 1) of cumulative weights (float64 [k], not all 0); never one of weight
     0.
     """
-    index = int(np.searchsorted(edges, uniform * edges[-1], side="right"))
+    index = bisect_right(edges, uniform * edges[-1])
     if index == len(edges):  # rounding exceeded the last possible index
         index = int(edges.searchsorted(edges[-1]))
     return index
