@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from ..base.errors import ArgumentError, LimitError
 from .checkers import BothCheckers, Checker, CheckerPosition, ValidatorChecker
 from .core.language_model import LanguageModel, rows_after
-from .core.results import Draw, Draws, log_sum
+from .core.results import Draw, Draws
 from .core.sampler_arguments import check_common_arguments, check_counts, check_seconds, check_validators
-from .core.token_masses import allowed_tokens, mask_of
+from .core.token_masses import allowed_tokens, mask_of, sum_ends
 from .core.weight_statistics import weight_stats
 from .exponential_race import FAINTEST, ExponentialRace, Row
 from .late_mask import SharedRow, draw_late
@@ -289,45 +289,42 @@ def draw_awrs(
     )
     ends = tuple(vocabulary.eos_ids)
     positions = [checker.matcher() for _ in range(n)]
-    logprob, log_weight, dead = np.zeros(n), np.zeros(n), Dead()
+    texts: list[tuple[int, ...]] = [()] * n
+    logprob, log_weight, dead = [0.0] * n, [0.0] * n, Dead()
     live, calls, checks, steps = list(range(n)), 0, 0, 0
     for left in range(max_tokens, 0, -1):
         if not live:
             break
-        texts = {i: tuple(positions[i].tokens) for i in live}
-        prefixes = list(dict.fromkeys(texts.values()))
-        fetched = rows_after(lm, list(map(list, prefixes)), vocabulary.size, maxima=left == 1 or masks == "first")
-        rows = dict(zip(prefixes, fetched))
-        shared = {prefix: SharedRow(len(prefix)) for prefix in prefixes}  # `dead` changes no mask after such texts
+        prefixes = list(dict.fromkeys(texts[i] for i in live))
+        rows = rows_after(lm, list(map(list, prefixes)), vocabulary.size, maxima=left == 1 or masks == "first")
+        # `dead` changes no mask after prefixes of this length
+        places = {prefix: (row, SharedRow(len(prefix))) for prefix, row in zip(prefixes, rows)}
         calls, unfinished = calls + 1, []
         for i in live:
-            row = rows[texts[i]]
+            row, shared = places[texts[i]]
             if time.monotonic() > deadline:
                 raise LimitError(f"{n} draws took more than {seconds} seconds", hint="Raise seconds, or set a budget.")
             if left == 1:
                 may_end = positions[i].allows(ends[0])
-                drawn = (
-                    WeightedToken(ends[0], log_sum(row[list(ends)].astype(np.float64)), 1)
-                    if may_end
-                    else WeightedToken(None, -np.inf, 1)
-                )
+                drawn = WeightedToken(ends[0], sum_ends(row, ends), 1) if may_end else WeightedToken(None, -np.inf, 1)
             else:
                 drawn = draw_token_at(
                     positions[i], row, rng, method=method, budget=budget, masks=masks, ends=ends, dead=dead,
-                    shared=shared[texts[i]],
+                    shared=shared,
                 )  # fmt: skip
             checks, steps = checks + drawn.checks, steps + 1
             log_weight[i] += drawn.log_weight
             if drawn.token is None:
-                logprob[i] = -np.inf
+                logprob[i] = -math.inf
             elif drawn.token in ends:
-                logprob[i] += log_sum(row[list(ends)].astype(np.float64))
+                logprob[i] += sum_ends(row, ends)
             else:
                 logprob[i] += float(row[drawn.token])
                 positions[i].advance(drawn.token)
+                texts[i] = (*texts[i], drawn.token)
                 unfinished.append(i)
         live = unfinished
-    drawn_texts = [tuple(position.tokens) for position in positions]
-    draws = (Draw(t, vocabulary.decode(t), float(p), float(w)) for t, p, w in zip(drawn_texts, logprob, log_weight))
+    draws = (Draw(t, vocabulary.decode(t), p, w) for t, p, w in zip(texts, logprob, log_weight))
     costs = {"model_calls": calls, "steps": steps, "checks": checks, "checks_per_token": checks / max(steps, 1)}
-    return Draws.of(draws, **costs, bound=1.0, **weight_stats(log_weight))  # masks are not computed: nothing is known
+    bound = 1.0  # nothing is known, as masks are not computed
+    return Draws.of(draws, **costs, bound=bound, **weight_stats(np.array(log_weight)))

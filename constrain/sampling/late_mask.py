@@ -40,7 +40,8 @@ class AllowedTokens:
     __slots__ = ("_likely_edges", "_likely_mass", "_likely_tokens", "_others", "logmass", "others_mass")
 
     def __init__(self, logprobs: Row, mask: Mask, likely: LikelyTokens = NO_TOKENS) -> None:
-        others, tokens, edges = np.empty_like(mask), np.empty_like(likely.tokens), np.empty_like(likely.masses)
+        most = len(likely.tokens)
+        others, tokens, edges = np.empty(len(mask), np.int32), np.empty(most, np.int64), np.empty(most)
         count = entry_points.split_mask(mask, likely.tokens, likely.masses, others, tokens, edges)
         self._others = Masses(logprobs, others) if count >= 0 else None
         count = count if count >= 0 else -1 - count

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ..engine.abstract_states import abstract_state, abstract_states_after
 from .core.language_model import check_mass
 from .core.results import log_sum
-from .core.token_masses import Masses, draw_index, enumerate_tokens
+from .core.token_masses import Masses, draw_index, enumerate_tokens, sum_ends
 from .learned_twist.state_numbers import StateNumbers
 from .learned_twist.value_table import MOST_REPEATS, PACES, SPEEDS, find_pace
 from .particles import ParticleNode, Prefixes, list_logprobs_under
@@ -129,7 +129,7 @@ def build_lookahead(
             if not node.matcher.is_complete:
                 end_log = -np.inf
             else:
-                end_log = log_sum(node.row[list(ends)].astype(np.float64))
+                end_log = sum_ends(node.row, ends)
             masses = Masses(node.row, mask)
             check_mass(masses.logmass)
             if masses.logmass > -np.inf:

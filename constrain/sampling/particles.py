@@ -25,7 +25,7 @@ from . import awrs
 from .core.language_model import LanguageModel, check_mass, rows_after
 from .core.masked_sampling import PLAIN, Proposal, apply_proposal
 from .core.results import log_sum
-from .core.token_masses import Masses, allowed_tokens, enumerate_tokens
+from .core.token_masses import Masses, allowed_tokens, enumerate_tokens, sum_ends
 from .late_mask import SharedRow
 
 if TYPE_CHECKING:
@@ -310,7 +310,7 @@ class Awrs:
         assert node.row is not None
         ends = prefixes.ends
         if left == 1:
-            logprob = log_sum(node.row[list(ends)].astype(np.float64)) if node.matcher.is_complete else -np.inf
+            logprob = sum_ends(node.row, ends) if node.matcher.is_complete else -np.inf
             return Move(ends[0], logprob, logprob) if logprob > -np.inf else DEAD
         shared = node.distribution
         if not isinstance(shared, SharedRow):
@@ -323,7 +323,7 @@ class Awrs:
         if drawn.token is None:
             return DEAD
         if drawn.token in ends:
-            return Move(ends[0], log_sum(node.row[list(ends)].astype(np.float64)), drawn.log_weight)
+            return Move(ends[0], sum_ends(node.row, ends), drawn.log_weight)
         return Move(drawn.token, float(node.row[drawn.token]), drawn.log_weight)
 
 
@@ -353,7 +353,7 @@ def list_logprobs_under(
     logs = row[tokens].astype(np.float64)
     if complete:
         tokens = np.append(tokens, ends[0])
-        logs = np.append(logs, log_sum(row[list(ends)].astype(np.float64)))
+        logs = np.append(logs, sum_ends(row, ends))
     possible = logs > -np.inf
     return (tokens, logs) if possible.all() else (tokens[possible], logs[possible])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ __all__ = [
     "exclude_tokens",
     "find_quantile",
     "mask_of",
+    "sum_ends",
 ]
 
 FEW = 512
@@ -138,6 +139,11 @@ def enumerate_tokens(mask: NDArray[np.int32]) -> NDArray[np.int64] | None:
     buffer = np.empty(FEW, np.int64)
     count = entry_points.list_tokens(mask, buffer)
     return buffer[:count].copy() if count <= FEW else None
+
+
+def sum_ends(row: Row, ends: Sequence[int]) -> float:
+    """Return the log of the total probability of the end tokens in the model's row (float [V])."""
+    return log_sum(row[list(ends)].astype(np.float64))
 
 
 def draw_index(weights: NDArray[np.float64], rng: np.random.Generator) -> int:
