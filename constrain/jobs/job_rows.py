@@ -28,6 +28,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from ..base.errors import MESSAGE, ArgumentError, ConstrainError, shorten_text
 from ..base.json_documents import parse_strictly, plain_document, write_json
+from ..base.json_numbers import MOST_DIGITS, ExactFloat
 from ..base.options import Limits
 from .job_options import CONSTRAINTS, JobOptions
 
@@ -165,7 +166,10 @@ def check_fields(fields: Mapping[str, Any]) -> None:
         allowed = kinds if isinstance(kinds, tuple) else (kinds,)
         if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
             wanted = " or ".join(NAMES[kind] for kind in allowed if not (kind is int and float in allowed))
-            raise ArgumentError(f"the field {name} is {shorten_text(repr(value))}: it must be {wanted}")
+            if isinstance(value, ExactFloat) and int in allowed:
+                wanted += f", of at most {MOST_DIGITS:,} digits"
+            shown = value.exact if isinstance(value, ExactFloat) else repr(value)
+            raise ArgumentError(f"the field {name} is {shorten_text(shown)}: it must be {wanted}")
     if not all(isinstance(one, str) for one in fields.get("choices", ())):
         raise ArgumentError("the field choices must be a list of texts")
     for names in (("prompt", "messages"), ("schema", "regex", "grammar", "choices")):

@@ -86,6 +86,12 @@ def test_lines_that_are_no_rows(data: bytes | None) -> None:
     assert row.error is not None and row.id == 7
 
 
+def test_an_id_that_is_too_long_is_named_with_its_limit() -> None:
+    row = parse_row(RowLine(7, b'{"prompt": "a", "id": 1' + bytes([48]) * 4096 + b"}"), OPTIONS)
+    assert row.error is not None
+    assert "the field id is 1000" in row.error[1] and "an integer, of at most 4,096 digits" in row.error[1]
+
+
 def test_a_row_needs_a_prompt() -> None:
     assert parse({}, JobOptions()).error is not None
 
