@@ -5,7 +5,15 @@ from __future__ import annotations
 import sys
 from decimal import Decimal, InvalidOperation
 
-__all__ = ["MOST_DIGITS", "ExactFloat", "parse_exact_float", "parse_exact_integer", "parse_finite", "parse_integer"]
+__all__ = [
+    "MOST_DIGITS",
+    "ExactFloat",
+    "parse_decimal",
+    "parse_exact_float",
+    "parse_exact_integer",
+    "parse_finite",
+    "parse_integer",
+]
 
 MOST_DIGITS = 4096
 """Most digits of a number of a schema before the decimal point, and after it.
@@ -38,13 +46,17 @@ def parse_exact_float(text: str) -> float:
 
     Raise ValueError if its exponent is too large for Decimal.
     """
-    number = float(text)
-    try:
-        exact = Decimal(text)
-    except InvalidOperation:
-        raise ValueError(f"the exponent of {text[:20]} is too large") from None
+    number, exact = float(text), parse_decimal(text)
     is_equal = abs(number) != float("inf") and Decimal(repr(number)) == exact
     return number if is_equal else ExactFloat.of(exact)
+
+
+def parse_decimal(text: str) -> Decimal:
+    """Return a number exactly. Raise ValueError if its exponent is too large for Decimal."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise ValueError(f"the exponent of {text[:20]} is too large") from None
 
 
 def parse_exact_integer(text: str) -> float:
@@ -53,9 +65,9 @@ def parse_exact_integer(text: str) -> float:
 
 
 def parse_finite(text: str) -> float | Decimal:
-    """Return a float, or a Decimal where the float would be infinite."""
+    """Return a float, or a Decimal where the float would be infinite. Raises ValueError as `parse_decimal`."""
     number = float(text)
-    return number if abs(number) != float("inf") else Decimal(text)
+    return number if abs(number) != float("inf") else parse_decimal(text)
 
 
 def parse_integer(text: str) -> int:

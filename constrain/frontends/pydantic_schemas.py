@@ -1,7 +1,7 @@
 """What Pydantic's JSON Schemas lack, so that a mask allows what Pydantic accepts.
 
-Objects are closed, sets have no `uniqueItems`, a Decimal is a number, times have no
-leap seconds, discriminators are required, keys of dicts are of their type, and a class is no value.
+Objects are closed, sets have no `uniqueItems` unless repeated items could leave too few, a Decimal is a number, times
+have no leap seconds, discriminators are required, keys of dicts are of their type, and a class is no value.
 """
 
 from __future__ import annotations
@@ -22,6 +22,13 @@ Schema = dict[str, Any]
 
 SECONDS = ":[0-5][0-9]:[0-5]"
 """Pattern of times without a leap second, which RFC 3339 allows and no Python type holds."""
+
+
+def allow_repeats(schema: Schema) -> Schema:
+    """Return the schema of a set without `uniqueItems`, unless it has a least number of items above 1."""
+    if schema.get("minItems", 0) < 2:
+        schema.pop("uniqueItems", None)
+    return schema
 
 
 def make_generator() -> Any:
@@ -50,15 +57,11 @@ def make_generator() -> Any:
 
         def set_schema(self, schema: Any) -> Schema:
             check_items(schema, self.named)
-            made = super().set_schema(schema)
-            made.pop("uniqueItems", None)
-            return made
+            return allow_repeats(super().set_schema(schema))
 
         def frozenset_schema(self, schema: Any) -> Schema:
             check_items(schema, self.named)
-            made = super().frozenset_schema(schema)
-            made.pop("uniqueItems", None)
-            return made
+            return allow_repeats(super().frozenset_schema(schema))
 
         def enum_schema(self, schema: Any) -> Schema:
             cls = schema["cls"]

@@ -10,7 +10,8 @@
     Pydantic models and dataclasses, and every other type               what Pydantic generates, if it is installed
 
 A class is a closed object: only its fields are allowed as keys, unless a Pydantic model sets `extra="allow"`. A set is
-an array whose items may repeat, since repeated items do not change the set. A recursive class becomes a `$ref`.
+an array whose items may repeat, since repeated items do not change the set, unless it has a least number of items above
+1. A recursive class becomes a `$ref`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from uuid import UUID
 from ..base.errors import UnsupportedError, describe_value, shorten_text
 from .key_schemas import build_key_schema
 from .pydantic_schemas import SECONDS, make_generator
-from .schema_bounds import BOUNDS, LENGTHS, add_bounds
+from .schema_bounds import BOUNDS, LENGTHS, add_bounds, has_keyword
 from .type_inspection import (
     ARRAYS,
     MAPPINGS,
@@ -227,10 +228,16 @@ class _TypeConverter:
             if isinstance(getattr(mark, "pattern", None), str):
                 found["pattern"] = mark.pattern
             bounds = {keyword: value for keyword, value in found.items() if value is not None}
+            check_mark(mark, tp)
             lengths = {name: getattr(mark, name) for name in LENGTHS if getattr(mark, name, None) is not None}
             if bounds or lengths:
+                if not any(has_keyword(schema, keyword) for keyword in (*bounds, *lengths)):
+                    raise UnsupportedError(
+                        f"{shorten_text(mark)} says nothing about {shorten_text(_name(tp))}.",
+                        hint="Numbers have bounds, texts and collections have lengths, texts have patterns.",
+                    )
                 schema = add_bounds(schema, bounds, lengths)
-        return schema
+        return require_different_items(schema, tp)
 
     def choice(self, tp: Any, values: list[Any]) -> Schema:
         """Return the schema of the values of an Enum or Literal."""
@@ -348,6 +355,35 @@ class _TypeConverter:
             if all(self.defs.get(name, definition) == definition for name, definition in defs.items()):
                 break
         return schema, defs
+
+
+def check_mark(mark: Any, tp: Any) -> None:
+    """Raise UnsupportedError for a mark of annotated-types that is a condition and can be no keyword of a schema."""
+    if get_origin(mark) is Annotated:
+        raise UnsupportedError(
+            f"{shorten_text(mark)} is a type, and no mark of {shorten_text(_name(tp))}.",
+            hint="Give the type its argument: LowerCase[str], not Annotated[str, LowerCase].",
+        )
+    if type(mark).__name__ == "Timezone" and type(mark).__module__ == "annotated_types" and mark.tz is not ...:
+        raise UnsupportedError(
+            f"{shorten_text(mark)} cannot be said in a JSON Schema, in which every time has some offset.",
+            hint="Check the time zone in a validator of Pydantic.",
+        )
+
+
+def require_different_items(schema: Schema, tp: Any) -> Schema:
+    """Return the schema of a type with `uniqueItems` where a set has at least 2 items, each of which must count."""
+    origin, args = get_origin(tp), get_args(tp)
+    if hasattr(tp, "__supertype__"):
+        return require_different_items(schema, tp.__supertype__)
+    if is_alias(tp):
+        return require_different_items(schema, resolve_alias(tp))
+    if origin is Annotated:
+        return require_different_items(schema, args[0])
+    if (origin is Union or origin is getattr(types, "UnionType", None)) and "anyOf" in schema:
+        return {**schema, "anyOf": list(map(require_different_items, schema["anyOf"], args))}
+    is_set = (origin or tp) in SETS
+    return {**schema, "uniqueItems": True} if is_set and schema.get("minItems", 0) > 1 else schema
 
 
 def make_fresh(name: str, taken: dict[str, Schema]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["BOUNDS", "LENGTHS", "add_bounds", "add_digits"]
+__all__ = ["BOUNDS", "LENGTHS", "add_bounds", "add_digits", "has_keyword"]
 
 Schema = dict[str, Any]
 
@@ -56,6 +56,14 @@ def add_bounds(schema: Schema, bounds: Schema, lengths: dict[str, int]) -> Schem
         else:
             kept["allOf"] = [*kept.get("allOf", ()), {keyword: value}]
     return kept
+
+
+def has_keyword(schema: Schema, name: str) -> bool:
+    """Return whether a keyword of numbers, `pattern`, or a key of LENGTHS can say anything about a schema's values."""
+    if "anyOf" in schema:
+        return any(has_keyword(option, name) for option in schema["anyOf"])
+    kinds = LENGTHS.get(name, ("string",) if name == "pattern" else ("number", "integer"))
+    return schema.get("type") is None or schema["type"] in kinds
 
 
 def add_digits(schema: Schema, most: int | None, places: int | None) -> Schema:

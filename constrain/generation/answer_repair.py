@@ -25,7 +25,7 @@ from ..engine.constraint import Constraint
 from ..forms.form import Form
 from ..vocabulary.vocabulary import Vocabulary
 from .generation_arguments import ConstraintRequest, build_request
-from .generation_result import Generation
+from .generation_result import Generation, refuse_values
 from .model_preparation import compile_request
 from .pipeline import generate
 
@@ -115,7 +115,8 @@ def repair(
             base_uri=base_uri, limits=limits, max_tokens=max_tokens, temperature=0, **request.given,
         )  # fmt: skip
         found = _compare_texts(text, cast(Generation[Any], written).text, limits)
-    return replace(found, value=request.value(found.text))
+    with refuse_values(found.text, "State the validator's condition in the schema."):
+        return replace(found, value=request.value(found.text))
 
 
 @confine_budgets

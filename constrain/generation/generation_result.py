@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf, isnan, log
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from ..sampling.core.masked_sampling import Proposal
     from .generation_arguments import ConstraintRequest
 
-__all__ = ["Generation", "as_generation", "weigh_outcomes"]
+__all__ = ["Generation", "as_generation", "refuse_values", "weigh_outcomes"]
 
 
 T = TypeVar("T")
@@ -140,22 +142,29 @@ def as_generation(
             text, text, tuple(outcome.tokens), outcome.logprob, outcome.log_weight, outcome.finish_reason,
             outcome.stats, outcome.stop, source=source,
         )  # fmt: skip
-    try:
+    with refuse_values(text, "State the validator's condition in the schema, or raise retries=."):
         value = None if outcome.finish_reason == "length" else request.value(text)
         captures = {} if program is None else read_captures(program, outcome)
-    except ConstrainError:
-        raise
-    except ValueError as error:  # pydantic.ValidationError is one
-        refused = ValueRefused(
-            f"the text satisfies the schema, but the type rejects its value: {error}",
-            hint=f"The text is {text[:60]!r}. State the validator's condition in the schema, or raise retries=.",
-        )
-        refused.text, refused.refusals = text, (Refusal(text, str(error)),)
-        raise refused from error
     return Generation(
         text, value, tuple(outcome.tokens), outcome.logprob, outcome.log_weight, outcome.finish_reason, outcome.stats,
         outcome.stop, captures=captures, source=source,
     )  # fmt: skip
+
+
+@contextmanager
+def refuse_values(text: str, cure: str) -> Iterator[None]:
+    """Turn the ValueError of a type's validator, which may be Pydantic's, into ValueRefused. cure: ends its hint."""
+    try:
+        yield
+    except ConstrainError:
+        raise
+    except ValueError as error:
+        refused = ValueRefused(
+            f"the text satisfies the schema, but the type rejects its value: {error}",
+            hint=f"The text is {text[:60]!r}. {cure}",
+        )
+        refused.text, refused.refusals = text, (Refusal(text, str(error)),)
+        raise refused from error
 
 
 def weigh_outcomes(

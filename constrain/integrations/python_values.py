@@ -12,6 +12,8 @@ from __future__ import annotations
 import collections
 import datetime
 import json
+import math
+import operator
 import re
 import types
 from collections.abc import Callable
@@ -22,9 +24,9 @@ from functools import lru_cache
 from typing import Annotated, Any, ForwardRef, Literal, Union, get_args, get_origin
 from uuid import UUID
 
-from ..base.errors import LimitError, UnsupportedError
+from ..base.errors import LimitError, UnsupportedError, shorten_text
 from ..base.json_documents import write_json
-from ..base.json_numbers import parse_finite, parse_integer
+from ..base.json_numbers import MOST_DIGITS, parse_decimal, parse_finite, parse_integer
 from ..frontends.key_schemas import write_key
 from ..frontends.python_types import is_type_adapter, to_key_schema, to_schema
 from ..frontends.type_inspection import (
@@ -35,6 +37,7 @@ from ..frontends.type_inspection import (
     is_typeddict,
     key_required,
     list_init_fields,
+    list_marks,
     needs_pydantic,
     resolve_alias,
     resolve_hints,
@@ -53,7 +56,7 @@ def parse_json(text: str) -> Any:
 
     Integers may have any length. Numbers with a fraction or exponent are floats, or Decimals if they exceed the range
     of float. NaN and Infinity, which are not JSON, are not expected. Raise LimitError for a text that is nested deeper
-    than the interpreter's stack.
+    than the interpreter's stack, ValueError for a number whose exponent is too large for Decimal.
     """
     return load_json(text, parse_finite)
 
@@ -88,7 +91,7 @@ def to_value(tp: Any, text: str) -> Any:
     if is_pydantic(tp) or is_type_adapter(tp):
         return from_pydantic(tp, text)
     try:
-        return convert_value(tp, load_json(text, Decimal))
+        return convert_value(tp, load_json(text, parse_decimal))
     except Misfit as error:
         raise Misfit(f"it is no {name_of(tp)}: {error}") from error
 
@@ -127,7 +130,9 @@ def convert_value(tp: Any, value: Any) -> Any:
         return convert_value(resolved, value)
     if origin is Annotated and needs_pydantic(args[1:]):
         return from_pydantic(tp, write_json(value))
-    if origin is Annotated or getattr(origin, "__name__", getattr(origin, "_name", "")) in WRAPPERS:
+    if origin is Annotated:
+        return check_marks(convert_value(args[0], value), args[1:])
+    if getattr(origin, "__name__", getattr(origin, "_name", "")) in WRAPPERS:
         return convert_value(args[0], value)
     if origin is Literal:
         return pick_literal(args, value)
@@ -144,6 +149,32 @@ def convert_value(tp: Any, value: Any) -> Any:
     if isinstance(tp, type):
         return convert_instance(tp, value)
     return from_pydantic(tp, write_json(value))
+
+
+BOUND_TESTS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "gt": ("above", operator.gt),
+    "ge": ("at least", operator.ge),
+    "lt": ("below", operator.lt),
+    "le": ("at most", operator.le),
+}
+"""The bounds of `schema_bounds.BOUNDS` that rounding can break, as words and as functions."""
+
+
+def check_marks(value: Any, marks: tuple[Any, ...]) -> Any:
+    """Return a value of an Annotated. Raise Misfit if it breaks a bound, although its text does not.
+
+    A number may be rounded to a float at the bound, and different items of an array may be one item of a set.
+    """
+    for mark in list_marks(marks):
+        if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
+            for name, (words, is_within) in BOUND_TESTS.items():
+                bound = getattr(mark, name, None)
+                if bound is not None and not is_within(value, bound):
+                    raise Misfit(f"{value} is not {words} {bound}")
+        least = getattr(mark, "min_length", None)
+        if least is not None and hasattr(value, "__len__") and not isinstance(value, str) and len(value) < least:
+            raise Misfit(f"{len(value)} different items are fewer than {least}")
+    return value
 
 
 WRAPPERS = ("Required", "NotRequired", "ReadOnly", "ClassVar", "Final")
@@ -168,11 +199,29 @@ def expect_kind(value: Any, kinds: type | tuple[type, ...], description: str) ->
 
 
 def expect_whole(value: Any) -> int:
-    """Return an integer in the sense of JSON Schema, where 1, 1.0 and 1e2 are integers."""
+    """Return an integer in the sense of JSON Schema, where 1, 1.0 and 1e2 are integers.
+
+    Raise Misfit if its exponent is above MOST_DIGITS: a short text must not take long.
+    """
     number = expect_kind(value, (int, Decimal), "an integer")
-    if number != number.to_integral_value() if isinstance(number, Decimal) else False:
+    if not isinstance(number, Decimal):
+        return int(number)
+    if number != number.to_integral_value():
         raise Misfit(f"{value} is not an integer")
-    return int(number)
+    if number and number.adjusted() - len(number.as_tuple().digits) >= MOST_DIGITS:
+        raise Misfit(f"{shorten_text(value)} ends in more than {MOST_DIGITS:,} zeros")
+    return parse_integer(f"{number:f}".partition(".")[0])  # int(number) takes quadratic time
+
+
+def expect_float(value: Any) -> float:
+    """Return the nearest float. Raise Misfit for a number beyond the largest."""
+    try:
+        number = float(expect_kind(value, (int, Decimal), "a number"))
+    except OverflowError:  # a long integer
+        number = math.inf
+    if math.isinf(number):
+        raise Misfit(f"{shorten_text(value)} is beyond the range of float")
+    return number
 
 
 def text_as(make: Callable[[str], Any], description: str) -> Callable[[Any], Any]:
@@ -183,7 +232,7 @@ def text_as(make: Callable[[str], Any], description: str) -> Callable[[Any], Any
             return make(expect_kind(value, str, description))
         except Misfit:
             raise
-        except ValueError as error:
+        except (ValueError, ArithmeticError) as error:
             raise Misfit(f"{value!r} is not {description}: {error}") from error
 
     return read
@@ -209,7 +258,7 @@ SCALARS: dict[Any, Callable[[Any], Any]] = {
     str: lambda value: expect_kind(value, str, "a string"),
     bool: lambda value: expect_kind(value, bool, "a boolean"),
     int: expect_whole,
-    float: lambda value: float(expect_kind(value, (int, Decimal), "a number")),
+    float: expect_float,
     Decimal: lambda value: Decimal(value if isinstance(value, str) else expect_kind(value, (int, Decimal), "a number")),
     None: lambda value: expect_kind(value, type(None), "null"),
     type(None): lambda value: expect_kind(value, type(None), "null"),
@@ -249,10 +298,12 @@ def convert_member(options: tuple[Any, ...], value: Any) -> Any:
     """
     refusal: ValueError | None = None
     for option in options:
-        if validator_of(option).check_value(value):
-            continue
         try:
+            if validator_of(option).check_value(value):
+                continue
             return convert_value(option, value)
+        except LimitError as error:  # a number that is too long to be judged
+            refusal = Misfit(error.cause)
         except ValueError as error:  # pydantic.ValidationError is one
             refusal = error
     raise refusal or Misfit(f"{value!r} matches no member of the union")
@@ -338,8 +389,8 @@ def accepts_key(tp: Any, key: str) -> bool:
 KEYS: dict[Any, Callable[[str], Any]] = {
     bool: lambda key: pick_literal((True, False), {"true": True, "false": False}.get(key, key)),
     int: text_as(parse_integer, "an integer"),
-    float: text_as(float, "a number"),
-    Decimal: text_as(Decimal, "a number"),
+    float: text_as(lambda key: expect_float(parse_decimal(key)), "a number"),
+    Decimal: text_as(parse_decimal, "a number"),
 }
 """How keys are read that are no texts."""
 
@@ -386,4 +437,6 @@ def convert_record(tp: Any, value: Any) -> Any:
 
 def name_of(tp: Any) -> str:
     """Return the name of a type for a message."""
+    if get_origin(tp) is not None:  # `Annotated[int, ...]` has the name of Annotated
+        return repr(tp)
     return getattr(tp, "__qualname__", None) or repr(tp)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import pydantic
 import pytest
 
 import constrain
@@ -32,6 +33,27 @@ def test_the_value_has_the_type() -> None:
     found = constrain.repair('{"x": 1, "y": 2', type=Point)
     assert found.value == Point(1, 2)
     assert (found.distance, found.is_nearest) == (1, True)
+
+
+class Even(pydantic.BaseModel):
+    n: int
+
+    @pydantic.field_validator("n")
+    @classmethod
+    def check(cls, n: int) -> int:
+        if n % 2:
+            raise ValueError("odd")
+        return n
+
+
+@pytest.mark.parametrize(
+    ("tp", "text", "repaired"),
+    [(Even, '{"n": 3', '{"n": 3}'), (set, "[0, [1]", "[0, [1]]"), (int, "1e99999999", "1e99999999")],
+)
+def test_a_text_whose_value_the_type_rejects_is_refused(tp: Any, text: str, repaired: str) -> None:
+    with pytest.raises(constrain.ValueRefused, match="the type rejects its value") as caught:
+        constrain.repair(text, type=tp)
+    assert caught.value.text == repaired
 
 
 @pytest.mark.parametrize("kind", ["constraint", "form", "keyword"])

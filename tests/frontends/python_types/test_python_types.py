@@ -14,6 +14,8 @@ from decimal import Decimal
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, Optional, TypedDict, TypeVar, Union
 from uuid import UUID
 
+import annotated_types
+import pydantic
 import pytest
 from typing_extensions import TypeAliasType
 
@@ -21,7 +23,9 @@ import constrain
 from constrain.base.errors import UnsupportedError
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.python_types import to_schema
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests.recogniser_oracle import accepts
+from tests.text_acceptance import accepts_text
 
 T = TypeVar("T")
 
@@ -333,3 +337,45 @@ def test_classes_as_values_are_refused() -> None:
             to_schema(tp)
     with pytest.raises(UnsupportedError, match=r"type\[int\]"):
         to_schema(type[int])
+
+
+TWO_OR_MORE = types.SimpleNamespace(min_length=2)
+
+
+@pytest.mark.parametrize(
+    "tp",
+    [
+        Annotated[set[int], TWO_OR_MORE],
+        Annotated[frozenset[int] | None, TWO_OR_MORE],
+        Annotated[NewType("Some", set[int]), TWO_OR_MORE],
+        Annotated[set[int], pydantic.Field(min_length=2)],
+        pydantic.create_model("Held", x=(set[int], pydantic.Field(min_length=2))),
+    ],
+)
+def test_repeated_items_do_not_count_as_items_of_a_set(tp: Any) -> None:
+    constraint = constrain.compile(Vocabulary.bytes(), type=tp)
+    form = '{"x":%s}' if isinstance(tp, type) else "%s"
+    assert accepts_text(constraint, form % "[1, 2]")
+    assert not accepts_text(constraint, form % "[1, 1]") and not accepts_text(constraint, form % "[1]")
+    assert "uniqueItems" not in str(to_schema(set[int])) + str(to_schema(Annotated[set[int], Len()]))
+
+
+@pytest.mark.parametrize(
+    ("tp", "says"),
+    [
+        (Annotated[bool, annotated_types.Ge(1)], "Ge.* says nothing about bool"),
+        (Annotated[int, annotated_types.MinLen(1)], "MinLen.* says nothing about int"),
+        (Annotated[int | None, annotated_types.MinLen(1)], "MinLen.* says nothing about"),
+        (Annotated[float, types.SimpleNamespace(pattern="a")], "says nothing about float"),
+        (Annotated[datetime.datetime, annotated_types.Timezone("UTC")], "Timezone.*offset"),
+        (Annotated[str, annotated_types.LowerCase], "is a type, and no mark of str"),
+    ],
+)
+def test_marks_that_cannot_be_enforced_are_refused(tp: Any, says: str) -> None:
+    with pytest.raises(UnsupportedError, match=says):
+        to_schema(tp)
+
+
+def test_a_time_zone_of_any_offset_is_no_condition() -> None:
+    tp = Annotated[datetime.datetime, annotated_types.Timezone(...)]
+    assert to_schema(tp) == to_schema(datetime.datetime)

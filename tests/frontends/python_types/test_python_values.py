@@ -220,8 +220,10 @@ class Mark:
 
     ge: int | None = None
     gt: int | None = None
+    lt: int | None = None
     le: int | None = None
     multiple_of: int | None = None
+    min_length: int | None = None
 
 
 UserId = NewType("UserId", int)
@@ -483,3 +485,40 @@ def test_types_and_documents_are_distinguished() -> None:
         assert is_type(tp)
     for document in ({}, {"type": "string"}, '{"type": "string"}', True, False, None):
         assert not is_type(document)
+
+
+@pytest.mark.parametrize(
+    ("tp", "text"),
+    [
+        (int, "1e99999999"),
+        (int, "-12.5e400000"),
+        (list[Point], '[{"x": 1e99999999}]'),
+        (Union[int, None], "1e99999999"),
+        (dict[int, int], '{"1": 1e99999999999999999999999}'),
+        (float, "1e309"),
+        (float, "-" + "9" * 400),
+        (dict[float, int], '{"1e999": 1}'),
+        (Annotated[float, Mark(lt=1)], "0.99999999999999999999"),
+        (Annotated[Union[float, str], Mark(gt=0)], "1e-400"),
+        (Annotated[set[Any], Mark(min_length=2)], "[1, 1.0]"),
+        (Annotated[dict[datetime.datetime, int], Mark(min_length=2)],
+         '{"2024-01-01T00:00:00Z": 1, "2024-01-01T00:00:00+00:00": 1}'),
+    ],
+)  # fmt: skip
+def test_values_that_python_does_not_hold_are_refused(tp: Any, text: str) -> None:
+    """At once: an exponent must not make a short text take long."""
+    with pytest.raises(ValueError, match=r"zeros|digits|exponent|beyond|not below|not above|fewer than"):
+        to_value(tp, text)
+
+
+def test_exponents_and_fractions_of_integers_are_read_exactly() -> None:
+    assert to_value(int, "1e4096") == 10**4096
+    assert to_value(int, "12.50e1") == 125
+    assert to_value(int, "-0.0e99999999") == 0
+    assert to_value(int, "-7" + "0" * 5000 + ".000") == -7 * 10**5000
+    assert to_value(Union[int, Decimal], "1e5000") == Decimal("1e5000")
+
+
+def test_the_type_is_named_with_its_arguments() -> None:
+    with pytest.raises(Misfit, match=r"it is no typing.Annotated\[float"):
+        to_value(Annotated[float, Mark(lt=1)], "0.99999999999999999999")
