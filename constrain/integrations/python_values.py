@@ -172,7 +172,7 @@ def check_marks(value: Any, marks: tuple[Any, ...]) -> Any:
                 if bound is not None and not is_within(value, bound):
                     raise Misfit(f"{value} is not {words} {bound}")
         least = getattr(mark, "min_length", None)
-        if least is not None and hasattr(value, "__len__") and not isinstance(value, str) and len(value) < least:
+        if least is not None and isinstance(value, (set, frozenset, dict)) and len(value) < least:
             raise Misfit(f"{len(value)} different items are fewer than {least}")
     return value
 

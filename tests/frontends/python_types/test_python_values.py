@@ -519,6 +519,18 @@ def test_exponents_and_fractions_of_integers_are_read_exactly() -> None:
     assert to_value(Union[int, Decimal], "1e5000") == Decimal("1e5000")
 
 
+class Sized(NamedTuple):
+    x: int
+
+    def __len__(self) -> int:
+        return 0
+
+
+def test_lengths_of_classes_are_their_own() -> None:
+    """A bound is one of the number of members, whatever `len` says of an instance."""
+    assert to_value(Annotated[Sized, Mark(min_length=1)], '{"x": 1}').x == 1
+
+
 def test_the_type_is_named_with_its_arguments() -> None:
     with pytest.raises(Misfit, match=r"it is no typing.Annotated\[float"):
         to_value(Annotated[float, Mark(lt=1)], "0.99999999999999999999")
