@@ -208,7 +208,9 @@ def expect_whole(value: Any) -> int:
         return int(number)
     if number != number.to_integral_value():
         raise Misfit(f"{value} is not an integer")
-    if number and number.adjusted() - len(number.as_tuple().digits) >= MOST_DIGITS:
+    if not number:
+        return 0  # with any exponent, which would be written as so many zeros
+    if number.adjusted() - len(number.as_tuple().digits) >= MOST_DIGITS:
         raise Misfit(f"{shorten_text(value)} ends in more than {MOST_DIGITS:,} zeros")
     return parse_integer(f"{number:f}".partition(".")[0])  # int(number) takes quadratic time
 
@@ -220,7 +222,8 @@ def expect_float(value: Any) -> float:
     except OverflowError:  # a long integer
         number = math.inf
     if math.isinf(number):
-        raise Misfit(f"{shorten_text(value)} is beyond the range of float")
+        shown = shorten_text(value) if isinstance(value, Decimal) else "the integer"  # Python writes no long ones
+        raise Misfit(f"{shown} is beyond the range of float")
     return number
 
 

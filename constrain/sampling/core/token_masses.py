@@ -2,7 +2,7 @@
 
 One pass over the row sums exp(log) of the allowed tokens by words of the mask; a token is then drawn by scanning about
 a hundred sums. A distribution thus takes the memory of its row and 36 KB, however many draws are made, and no array of
-tokens is built. If few tokens are allowed, listing them is faster: `enumerate_tokens`.
+tokens is built. Where few tokens are allowed and needed one by one, `enumerate_tokens` lists them.
 """
 
 from __future__ import annotations

@@ -497,6 +497,7 @@ def test_types_and_documents_are_distinguished() -> None:
         (dict[int, int], '{"1": 1e99999999999999999999999}'),
         (float, "1e309"),
         (float, "-" + "9" * 400),
+        (float, "9" * 5000),
         (dict[float, int], '{"1e999": 1}'),
         (Annotated[float, Mark(lt=1)], "0.99999999999999999999"),
         (Annotated[Union[float, str], Mark(gt=0)], "1e-400"),
@@ -515,6 +516,7 @@ def test_exponents_and_fractions_of_integers_are_read_exactly() -> None:
     assert to_value(int, "1e4096") == 10**4096
     assert to_value(int, "12.50e1") == 125
     assert to_value(int, "-0.0e99999999") == 0
+    assert to_value(int, "0e-999999999999999999") == 0  # without writing its zeros
     assert to_value(int, "-7" + "0" * 5000 + ".000") == -7 * 10**5000
     assert to_value(Union[int, Decimal], "1e5000") == Decimal("1e5000")
 
