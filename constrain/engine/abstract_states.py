@@ -69,26 +69,25 @@ def abstract_state(matcher: Matcher) -> AbstractState:
     return matcher._retry_evicted(lambda state_cache: _states_of(state_cache).state(matcher._set))
 
 
-def abstract_states_after(matcher: Matcher, tokens: NDArray[Any]) -> tuple[list[AbstractState | None], NDArray[Any]]:
-    """Return the abstract states of the sets after some tokens (int64 [n]), none of them an end token, and for each
-    token the index of its state (int64 [n]). Different sets may have one state. None is for tokens that are refused, or
-    cannot be followed within the limits.
+def abstract_states_after(matcher: Matcher, tokens: NDArray[Any]) -> list[AbstractState | None]:
+    """Return the abstract state after each of some tokens (int64 [n]), none of them an end token. None is for tokens
+    that are refused, or cannot be followed within the limits.
 
     While an undeclared name is being spelled, its letters are ignored, as every spelling is a set of its own. A token
     that ends the name is followed with them: the name may be one that is declared, or was written before.
     """
 
-    def follow(state_cache: StateCache) -> tuple[list[AbstractState | None], NDArray[Any]]:
+    def follow(state_cache: StateCache) -> list[AbstractState | None]:
         states, start = _states_of(state_cache), matcher._set
         origin, sets = states.without_name(start), np.empty(len(tokens), np.int64)
         advance_by_each(state_cache.address, origin, np.ascontiguousarray(tokens), sets)
-        distinct, places = np.unique(sets, return_inverse=True)
-        exact = [after < 0 or (origin != start and not states.is_spelling(after)) for after in distinct.tolist()]
-        if any(exact):
-            for index in np.flatnonzero(np.array(exact)[places]).tolist():
-                sets[index] = _step(matcher, state_cache, int(tokens[index]))
-            distinct, places = np.unique(sets, return_inverse=True)
-        return [states.state(after) if after > 0 else None for after in distinct.tolist()], places
+        after = sets.tolist()
+        unsure = {number for number in set(after) if number < 0 or (origin != start and not states.is_spelling(number))}
+        if unsure:
+            steps = zip(after, tokens.tolist())
+            after = [_step(matcher, state_cache, token) if number in unsure else number for number, token in steps]
+        found = {number: states.state(number) if number > 0 else None for number in set(after)}
+        return [found[number] for number in after]
 
     return matcher._retry_evicted(follow)
 

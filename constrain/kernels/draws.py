@@ -15,10 +15,16 @@ from numba import float32, float64, types
 from numba.extending import intrinsic, overload
 
 from .call_layout import GROUP
-from .jit.compilation import OPTIONS, entry
+from .jit.compilation import OPTIONS, entry, inlined
 
 BLOCK_TOKENS = 128
 """Tokens that `list_above` tests together."""
+FALL = 16.0
+"""Factor by which `list_likeliest` lowers, round by round, what words must sum to."""
+FAINT_SHARE = 1e-12
+"""Share of the mass of a mask below which it takes all words in one round."""
+CLOSE = 1 - 1e-6
+"""Rounding: a word that sums to less than this times a mass has no token of that mass."""
 ANY_ORDER = {"reassoc", "contract"}
 """fastmath flags that let sums be vectorised. Not for `compute_mass`, whose operations must not be reordered."""
 
@@ -225,6 +231,72 @@ def remove_tokens(row: Any, mask: Any, sums: Any, tokens: Any) -> Any:
     for group in range(words, len(sums)):
         total += sums[group]
     return total
+
+
+@inlined("void(float64[::1], float64)")
+def replace_least(heap: Any, added: Any) -> Any:
+    """Replace the least number of a heap, its first, by a larger one."""
+    at, child = 0, 1
+    while child < len(heap):
+        if child + 1 < len(heap) and heap[child + 1] < heap[child]:
+            child += 1
+        if added <= heap[child]:
+            break
+        heap[at] = heap[child]
+        at, child = child, 2 * child + 1
+    heap[at] = added
+
+
+@entry([types.int64(_row(t), MASK, float64[::1], types.int64[::1], float64[::1]) for t in (float32, float64)])
+def list_likeliest(row: Any, mask: Any, sums: Any, tokens: Any, logs: Any) -> Any:
+    """List the likeliest tokens of a mask with logits above -inf: as many as fit. Return their number.
+
+    sums: written by `sum_masses` for this row and mask. tokens, logs: int64, float64 [n], n > 0, written: the tokens,
+    ascending, and their logits. Of tokens with equal logits, the first are taken.
+
+    No token is likelier than its word. So a heap of the n largest logits so far tells which words can be skipped,
+    nearly all of them if those with much mass come first: words are taken by their sums, each round down to a FALL-th
+    of the one before.
+    """
+    words, total, bar, upper = len(mask), 0.0, 0.0, np.inf
+    for group in range(words, len(sums)):
+        total += sums[group]
+    lower = total / len(tokens)
+    for i in range(len(logs)):
+        logs[i] = -np.inf
+    while True:
+        for word in range(words):
+            if not (lower < sums[word] <= upper) or sums[word] < bar:
+                continue
+            bits = types.int64(mask[word]) & 0xFFFFFFFF
+            while bits:
+                low = bits & -bits
+                bits ^= low
+                logit = float64(row[32 * word + _find_lowest_bit(low)])
+                if logit > logs[0]:
+                    replace_least(logs, logit)
+            bar = float64(compute_mass(logs[0], np.int32(1), 0)) * CLOSE
+        if bar >= lower:
+            break
+        upper, lower = lower, lower / FALL if lower > FAINT_SHARE * total else 0.0
+    floor, ties, count = logs[0], 0, 0
+    if floor > -np.inf:
+        for i in range(len(logs)):
+            ties += logs[i] == floor
+    for word in range(words):
+        if sums[word] == 0 or sums[word] < bar:
+            continue
+        bits = types.int64(mask[word]) & 0xFFFFFFFF
+        while bits:
+            low = bits & -bits
+            bits ^= low
+            token = 32 * word + _find_lowest_bit(low)
+            logit = float64(row[token])
+            if logit > floor or (ties > 0 and logit == floor):
+                ties -= logit == floor
+                tokens[count], logs[count] = token, logit
+                count += 1
+    return count
 
 
 @entry([types.int64(MASK, types.int64[::1])])

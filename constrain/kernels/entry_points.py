@@ -85,6 +85,7 @@ apply_masks: Callable[[int, int, int, int, int, int, int, int, int, int, int], i
 sum_masses: Callable[[Array, Array, Array], float] = find_function("draws.sum_masses")
 find_token: Callable[[Array, Array, Array, float], int] = find_function("draws.find_token")
 remove_tokens: Callable[[Array, Array, Array, Array], float] = find_function("draws.remove_tokens")
+list_likeliest: Callable[[Array, Array, Array, Array, Array], int] = find_function("draws.list_likeliest")
 list_tokens: Callable[[Array, Array], int] = find_function("draws.list_tokens")
 list_above: Callable[[Array, Any, Array, Array, Array], int] = find_function("draws.list_above")
 split_mask: Callable[[Array, Array, Array, Array, Array, Array], int] = find_function(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.abstract_states import abstract_state, abstract_states_after
+from ..engine.abstract_states import AbstractState, abstract_state, abstract_states_after
 from .core.language_model import check_mass
 from .core.results import log_sum
 from .core.token_masses import Masses, draw_index, enumerate_tokens, sum_ends
@@ -36,7 +36,6 @@ FOLLOWED = 128
 """Number of next tokens that are followed."""
 LONGEST_REPEAT = 3
 """Tokens of a repeated part of a text, at most."""
-LANES = np.arange(32)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -133,13 +132,13 @@ def build_lookahead(
             masses = Masses(node.row, mask)
             check_mass(masses.logmass)
             if masses.logmass > -np.inf:
-                top = np.sort(list_likely(masses, FOLLOWED))
-                logs = masses.row[top].astype(np.float64)
-                rest: Rest | None = SummedRest(masses.without(top))
-                return _finish(prefixes.newlines, node, left, numbers, top, logs, rest, end_log, known)
+                tokens, logs = masses.list_likeliest(FOLLOWED)
+                log_mass = masses.logmass if end_log == -np.inf else float(np.logaddexp(masses.logmass, end_log))
+                rest: Rest | None = SummedRest(masses.without(tokens))
+                return _finish(prefixes.newlines, node, numbers, tokens, logs, rest, end_log, log_mass, known)
             tokens = np.empty(0, np.int64)
     tokens, logs = list_logprobs_under(prefixes, node, mask, tokens)
-    end_log, rest = -np.inf, None
+    log_mass, end_log, rest = log_sum(logs), -np.inf, None
     if len(tokens) and tokens[-1] == ends[0]:
         tokens, logs, end_log = tokens[:-1], logs[:-1], float(logs[-1])
     if len(tokens) > FOLLOWED:
@@ -147,30 +146,27 @@ def build_lookahead(
         chosen[np.argpartition(-logs, FOLLOWED)[:FOLLOWED]] = True
         rest = ListedRest(tokens[~chosen], logs[~chosen], log_sum(logs[~chosen]))
         tokens, logs = tokens[chosen], logs[chosen]
-    return _finish(prefixes.newlines, node, left, numbers, tokens, logs, rest, end_log, known)
+    return _finish(prefixes.newlines, node, numbers, tokens, logs, rest, end_log, log_mass, known)
 
 
 def _finish(
-    newlines: NDArray[np.bool_], node: ParticleNode, left: int, numbers: StateNumbers, tokens: Ints, logs: Floats,
-    rest: Rest | None,
-    end_log: float, known: tuple[Ints, Ints] | None,
+    newlines: NDArray[np.bool_], node: ParticleNode, numbers: StateNumbers, tokens: Ints, logs: Floats,
+    rest: Rest | None, end_log: float, log_mass: float, known: tuple[Ints, Ints] | None,
 ) -> Lookahead:  # fmt: skip
     """Follow the tokens, unless their slots are known."""
-    own = find_slot(node, numbers)
-    log_mass = log_sum(np.append(logs, [end_log, -np.inf if rest is None else rest.log_mass]))
     check_mass(log_mass)
+    own = find_slot(node, numbers)
+    own_state = own // PACES
     if known is not None and np.array_equal(known[0], tokens):
-        slots = known[1]
-    elif len(tokens):
-        slots = _follow(node, tokens, numbers, own // PACES)
+        states = known[1] // PACES
     else:
-        slots = np.empty(0, np.int64)
-    stays = slots // PACES == own // PACES
-    exits = log_sum(np.append(logs[~stays], end_log))
-    share = math.exp(min(0.0, exits - log_mass)) if log_mass > -np.inf else 1.0
+        states = _follow(node, tokens, numbers, own_state)
+    leaves, share = states != own_state, 1.0
+    if log_mass > -np.inf:
+        exits = float(np.exp(logs - log_mass)[leaves].sum()) + math.exp(end_log - log_mass)
+        share = min(1.0, exits)
     rate = share if math.isnan(node.exit_rate) else (node.exit_rate + share) / 2
-    speed = find_pace(rate, False, 0)
-    slots = slots - slots % PACES + np.where(stays, speed, 0)
+    slots = PACES * states + np.where(leaves, 0, find_pace(rate, False, 0))
     slots += SPEEDS * (node.has_newline | newlines[tokens])
     for token, repeats in count_repeats(node).items():
         slots[tokens == token] += 2 * SPEEDS * repeats
@@ -209,33 +205,16 @@ def count_repeats(node: ParticleNode) -> dict[int, int]:
 
 
 def _follow(node: ParticleNode, tokens: Ints, numbers: StateNumbers, own: int) -> Ints:
-    """Return the slot after each of some tokens; that of state `own` after a token without a state."""
+    """Return the number of the state after each of some tokens; `own` after a token without a state."""
     position = _inner(node.matcher)
-    states, places = abstract_states_after(position, tokens)
-    found = np.empty(len(states), np.int64)
-    for i, state in enumerate(states):
-        found[i] = own if state is None else numbers.find(state)
-        if state is not None and found[i] < 0:
-            found[i] = numbers.add(state, (*position.tokens, int(tokens[(places == i).argmax()])))
-    slots: Ints = PACES * found[places]
-    return slots
-
-
-def list_likely(masses: Masses, count: int) -> Ints:
-    """Return up to `count` of the likeliest tokens (int64), from the `count` words of the mask that hold most mass.
-
-    A likely token is in a word with much mass, so these are the likeliest ones but for ties of crowded words.
-    """
-    words = masses.likely_words(count)
-    allowed = (masses.mask[words][:, None] >> LANES & 1).astype(np.bool_)
-    tokens = words[:, None] * 32 + LANES
-    if len(words) >= count:  # Each word has a token as likely as this: those below are not among the likeliest.
-        logs = np.where(allowed, masses.row.take(tokens, mode="clip"), -np.inf)
-        allowed &= logs >= logs.max(axis=1).min()
-    likely: Ints = tokens[allowed]
-    if len(likely) <= count:
-        return likely
-    return likely[np.argpartition(-masses.row[likely], count)[:count]]
+    states = abstract_states_after(position, tokens)
+    found = dict[AbstractState | None, int]()
+    for state, token in dict(zip(states, tokens.tolist())).items():  # one token for each state
+        number = own if state is None else numbers.find(state)
+        if state is not None and number < 0:
+            number = numbers.add(state, (*position.tokens, token))
+        found[state] = number
+    return np.array([found[state] for state in states], np.int64)
 
 
 def _inner(position: Any) -> Matcher:

@@ -186,3 +186,36 @@ def test_a_mask_is_split_into_some_tokens_and_all_others(
     assert np.array_equal(mask, before) and np.array_equal(bits_of(others, size), bits)
     assert allowed[: len(present)].tolist() == [tokens[i] for i in present] and (allowed[len(present) :] == -1).all()
     assert edges[: len(present)] == pytest.approx(np.cumsum(masses[present])) and (edges[len(present) :] == -1).all()
+
+
+@settings(deadline=None)
+@given(rows_and_masks(), st.integers(1, 140), st.booleans())
+def test_the_likeliest_tokens_are_those_of_a_sort(
+    given_: tuple[NDArray[Any], NDArray[np.int32]], most: int, rounded: bool
+) -> None:
+    row, mask = given_
+    if rounded:  # many equal logits
+        row = np.round(row)
+    _, sums = summed(row, mask)
+    tokens, logs = np.full(most + 4, -1), np.full(most + 4, 7.0)
+    count = draws.list_likeliest(row, mask, sums, tokens[2:-2], logs[2:-2])
+    least = draws.LOW32 if row.dtype == np.float32 else draws.LOW64
+    allowed = [t for t in np.flatnonzero(bits_of(mask, len(row))).tolist() if row[t] > -np.inf]
+    counted = [t for t in allowed if sums[t // 32] > 0]
+    assert all(row[t] < least for t in set(allowed) - set(counted))
+    expected = sorted(sorted(counted, key=lambda t: -row[t])[:most])
+    assert tokens[2 : 2 + count].tolist() == expected
+    assert logs[2 : 2 + count].tolist() == row[expected].tolist()
+    assert tokens[[0, 1, -2, -1]].tolist() == [-1] * 4 and logs[[0, 1, -2, -1]].tolist() == [7.0] * 4
+
+
+def test_the_likeliest_tokens_of_a_peaked_row_and_of_one_whose_words_are_alike() -> None:
+    rng = np.random.default_rng(0)
+    for scale in (0.0, 1e-9, 1.0, 10.0, 100.0):
+        row = rng.normal(0, scale, 64_000)
+        row -= np.logaddexp.reduce(row)
+        mask = np.full(2000, -1, np.int32)
+        _, sums = summed(row, mask)
+        tokens, logs = np.empty(128, np.int64), np.empty(128)
+        assert draws.list_likeliest(row, mask, sums, tokens, logs) == 128
+        assert tokens.tolist() == sorted(np.argsort(-row, kind="stable")[:128].tolist())

@@ -37,9 +37,6 @@ FEW = 512
 FAINT = 1e-17
 """Sums below this are recomputed from a row that is shifted up, because exponentials of float32 underflow at 1e-38."""
 
-FALL = 16
-"""Factor by which `likely_words` lowers its threshold until enough words are above it."""
-
 Row = NDArray[np.floating[Any]]
 
 
@@ -79,16 +76,13 @@ class Masses:
         allowed = [token for token in tokens if self.mask[token >> 5] >> (token & 31) & 1]
         return float(self.row[allowed[0]]) if len(allowed) == 1 else log_sum(self.row[allowed].astype(np.float64))
 
-    def likely_words(self, count: int) -> NDArray[np.int64]:
-        """Return the words of the mask whose tokens have the largest total mass, at most `count`, in any order."""
-        words = self._sums[: len(self.mask)]
-        share = float(words.sum()) / count
-        while share > FAINT and len(words) > count:  # much faster than a partition of all words
-            likely = np.flatnonzero(words > share)
-            if len(likely) > count:
-                return likely[np.argpartition(-words[likely], count)[:count]]
-            share /= FALL
-        return np.argpartition(-words, count)[:count] if count < len(words) else np.arange(len(words))
+    def list_likeliest(self, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return up to `count` of the likeliest allowed tokens (int64, ascending), and their logs (float64)."""
+        tokens, logs = np.empty(count, np.int64), np.empty(count)
+        found = entry_points.list_likeliest(self._row, self.mask, self._sums, tokens, logs)
+        if self._shift:
+            logs += self._shift
+        return tokens[:found], logs[:found]
 
     def without(self, tokens: NDArray[np.int64]) -> Masses:
         """Return the distribution over the mask without some tokens. Its mass is summed anew, not subtracted."""

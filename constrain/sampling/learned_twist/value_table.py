@@ -19,9 +19,9 @@ the relative departures of its texts' values from what the table says of them. A
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from ...base.cached_property import cached_property
 from .state_numbers import StateNumbers
 
 __all__ = ["COLD", "HORIZONS", "MOST_RATIO", "MOST_REPEATS", "PACES", "ValueTable", "Values", "count_horizons",
-           "empty_table", "find_pace", "fit_line", "guess_logs"]  # fmt: skip
+           "empty_table", "find_pace", "fit_line", "guess_log", "guess_logs"]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -178,15 +178,24 @@ def guess_logs(line: tuple[float, float], least: Floats, left: int) -> Floats:
     return np.maximum(out, SMALLEST)
 
 
-class _Column(NamedTuple):
-    """Log-values with some number of tokens left: of the table's slots, their means by state, the mean departures from
-    `guess_logs` by coarse state (NaN for none), and those of other slots, once they were asked for.
+def guess_log(line: tuple[float, float], least: float, left: int) -> float:
+    """Return the same as `guess_logs`, for one state."""
+    missing = max(0.0, 1 + least / BYTES_PER_TOKEN - left)
+    return max(min(0.0, line[0] + line[1] * least) - LACK * missing, SMALLEST)
+
+
+@dataclass
+class _Column:
+    """Log-values with some number of tokens left.
+
+    logs: of the table's slots (float64 [n]). by_coarse: their mean departures from `guess_logs` by coarse state (NaN
+    for none), once they are needed. by_slot: what `Values.of_slots` returns for each slot that it was called for.
     """
 
+    left: int
     logs: Floats
-    by_state: Floats
-    by_coarse: Floats
-    guesses: dict[int, float]
+    by_coarse: Floats | None = None
+    by_slot: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -202,15 +211,14 @@ class Values:
 
     def of_slots(self, slots: Ints, left: int) -> Floats:
         """Return the log-value of each slot (int64 [n], also of those that are not in the table): float64 [n]."""
-        column, known = self._column(left), self.table.slots
-        distinct, places = np.unique(slots, return_inverse=True)
-        index = known.searchsorted(distinct)
-        logs = [
-            column.logs[i] if i < len(known) and known[i] == slot else self._guess(slot, left, column)
-            for i, slot in zip(index.tolist(), distinct.tolist())
-        ]
-        out: Floats = np.array(logs)[places]
-        return out
+        column = self._column(left)
+        by_slot, logs = column.by_slot, list[float]()
+        for slot in slots.tolist():
+            value = by_slot.get(slot)
+            if value is None:
+                value = by_slot[slot] = self._find_value(slot, column)
+            logs.append(value)
+        return np.array(logs)
 
     def of_pairs(self, slots: Ints, tokens: Ints, left: int) -> Floats:
         """Return the log-value after each of some tokens, which lead to these slots (both int64 [n]): float64 [n]."""
@@ -255,42 +263,44 @@ class Values:
         """The states of which texts were seen: int64, ascending."""
         return np.unique(self.table.slots[self.table.counts > 0] // PACES)
 
-    def _guess(self, slot: int, left: int, column: _Column) -> float:
-        """Return the log-value of a slot that is not in the table."""
-        value = column.guesses.get(slot)
-        if value is None:
-            value = column.guesses[slot] = self._make_guess(slot // PACES, left, column)
-        return value
-
-    def _make_guess(self, state: int, left: int, column: _Column) -> float:
-        numbers, by_state, by_coarse = self.table.numbers, column.by_state, column.by_coarse
-        if state < len(by_state) and by_state[state] == by_state[state]:
-            return float(by_state[state])
-        if self.unseen is not None:
-            return self.unseen
-        coarse = numbers.coarse_of(state)
-        value = float(guess_logs(self.table.line, np.array([float(numbers.least_of(state))]), left)[0])
-        if coarse < len(by_coarse) and by_coarse[coarse] == by_coarse[coarse]:
-            value += float(by_coarse[coarse])
-        return min(max(value, SMALLEST), 0.0)
-
     def _column(self, left: int) -> _Column:
         found = self._columns.get(left)
         if found is None:
-            found = self._columns[left] = self._make_column(left)
+            found = self._columns[left] = _Column(left, self.table.logs_at(left))
         return found
 
-    def _make_column(self, left: int) -> _Column:
+    def _find_value(self, slot: int, column: _Column) -> float:
+        """Return the log-value of a slot."""
+        table, state = self.table, slot // PACES
+        first, at, end = table.slots.searchsorted((state * PACES, slot, (state + 1) * PACES)).tolist()
+        if first == end:
+            return self._guess(state, column) if self.unseen is None else self.unseen
+        counts = table.counts[first:end]
+        if self.unseen is not None and not counts.any():
+            return self.unseen
+        if at < end and table.slots[at] == slot:
+            return float(column.logs[at])
+        return float(np.average(column.logs[first:end], weights=counts + 1e-6))
+
+    def _guess(self, state: int, column: _Column) -> float:
+        """Return the log-value of a state that no slot of the table belongs to."""
         table = self.table
-        logs, weights = table.logs_at(left), table.counts + 1e-6
-        states = table.slots // PACES
+        coarse = table.numbers.coarse_of(state)
+        if column.by_coarse is None:
+            column.by_coarse = self._average_departures(column)
+        value = guess_log(table.line, float(table.numbers.least_of(state)), column.left)
+        if coarse < len(column.by_coarse) and not math.isnan(column.by_coarse[coarse]):
+            value += float(column.by_coarse[coarse])
+        return min(max(value, SMALLEST), 0.0)
+
+    def _average_departures(self, column: _Column) -> Floats:
+        """Return the mean departure of the table's slots from `guess_logs`, by coarse state; NaN for none."""
+        table = self.table
+        if not len(table.slots):
+            return np.empty(0)
+        weights, states = table.counts + 1e-6, table.slots // PACES
+        coarse = table.numbers.coarse[states]
+        departures = column.logs - guess_logs(table.line, table.numbers.least[states].astype(np.float64), column.left)
         with np.errstate(invalid="ignore"):
-            by_state = np.bincount(states, weights * logs) / np.bincount(states, weights)
-            coarse = table.numbers.coarse[states]
-            departures = logs - guess_logs(table.line, table.numbers.least[states].astype(np.float64), left)
-            by_coarse = np.bincount(coarse, weights * departures) / np.bincount(coarse, weights)
-        if self.unseen is not None:
-            new = np.bincount(states, table.counts)[states] == 0
-            logs = np.where(new, self.unseen, logs)
-            by_state[states[new]] = self.unseen
-        return _Column(logs, by_state, by_coarse, {})
+            means: Floats = np.bincount(coarse, weights * departures) / np.bincount(coarse, weights)
+        return means
