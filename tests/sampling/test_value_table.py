@@ -522,7 +522,11 @@ def test_a_faint_rest_is_not_lost() -> None:
     assert rest.logmass == pytest.approx(-800 + math.log(1999))
     row[[8, 70]] = -799.0
     likely, logs = Masses(row, mask_of(range(8, 2000), 2000)).list_likeliest(2)
-    assert likely.tolist() == [8, 70] and logs == pytest.approx([-799.0, -799.0])
+    assert likely.tolist() == [8, 70] and logs.tolist() == [-799.0, -799.0]
+    row = row.astype(np.float32)
+    row[[8, 70]] = -799.3, -799.1
+    likely, logs = Masses(row, mask_of(range(8, 2000), 2000)).list_likeliest(2)
+    assert likely.tolist() == [8, 70] and logs.tolist() == row[[8, 70]].tolist()
 
 
 # ---- the fallback ----------------------------------------------------------------------------------------------------

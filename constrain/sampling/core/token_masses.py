@@ -80,9 +80,8 @@ class Masses:
         """Return up to `count` of the likeliest allowed tokens (int64, ascending), and their logs (float64)."""
         tokens, logs = np.empty(count, np.int64), np.empty(count)
         found = entry_points.list_likeliest(self._row, self.mask, self._sums, tokens, logs)
-        if self._shift:
-            logs += self._shift
-        return tokens[:found], logs[:found]
+        tokens = tokens[:found]
+        return tokens, self.row[tokens].astype(np.float64) if self._shift else logs[:found]
 
     def without(self, tokens: NDArray[np.int64]) -> Masses:
         """Return the distribution over the mask without some tokens. Its mass is summed anew, not subtracted."""
