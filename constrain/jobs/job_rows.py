@@ -172,6 +172,10 @@ def check_fields(fields: Mapping[str, Any]) -> None:
             raise ArgumentError(f"the field {name} is {shorten_text(shown)}: it must be {wanted}")
     if not all(isinstance(one, str) for one in fields.get("choices", ())):
         raise ArgumentError("the field choices must be a list of texts")
+    if not all(isinstance(one, dict) for one in fields.get("messages", ())):
+        raise ArgumentError(
+            "the field messages must be a list of objects", hint='Such as [{"role": "user", "content": "..."}].'
+        )
     for names in (("prompt", "messages"), ("schema", "regex", "grammar", "choices")):
         given = [name for name in names if name in fields]
         if len(given) > 1:
@@ -192,9 +196,14 @@ def make_row(number: int, row_id: str | int, fields: dict[str, Any], options: Jo
     seed = fields.pop("seed", None)
     if seed is None:
         seed = derive_seed(options.seed, row_id)
-    biases = {int(name) if name.isdigit() else name: bias for name, bias in fields.pop("logit_bias", {}).items()}
+    biases = {read_token(name): bias for name, bias in fields.pop("logit_bias", {}).items()}
     arguments = {
         **options.arguments, **({"logit_bias": biases} if biases else {}), **fields, **constraint,
         "seed": seed, "style": options.style, "registry": options.registry, "base_uri": options.base_uri,
     }  # fmt: skip
     return JobRow(number, row_id, prompt, arguments, "schema" in constraint or "type" in constraint, None, key)
+
+
+def read_token(name: str) -> int | str:
+    """Return the token that a key of logit_bias names: an id, or the text of a token."""
+    return int(name) if name.isascii() and name.isdigit() and len(name) < 10 else name

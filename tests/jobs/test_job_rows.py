@@ -33,6 +33,12 @@ def test_a_row_with_everything() -> None:
     assert row.arguments["seed"] == derive_seed(0, "a")
 
 
+def test_keys_of_a_bias_that_are_no_ids_are_texts() -> None:
+    keys = ["²", "١", "9" * 5000, "-1", "007"]
+    biases = parse({"prompt": "x", "logit_bias": dict.fromkeys(keys, 1)}).arguments["logit_bias"]
+    assert list(biases) == [*keys[:4], 7]
+
+
 def test_a_row_takes_the_number_of_its_line_and_the_options_of_the_job() -> None:
     options = JobOptions(prompt="Answer.", regex="[ab]", seed=5, arguments={"max_tokens": 9})
     row = parse({}, options)
@@ -70,6 +76,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"choices": ["a", 1]}, "choices"),
     ({"regex": "a", "choices": ["a"]}, "regex and choices"),
     ({"prompt": "x", "messages": []}, "prompt and messages"),
+    ({"messages": [1]}, "messages must be a list of objects"),
+    ({"messages": [{"role": "user", "content": "x"}, "y"]}, "messages must be a list of objects"),
 ]
 
 

@@ -226,8 +226,8 @@ def find_target(document: Any, reference: str) -> Any:
         key = step.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict) and key in value:
             value = value[key]
-        elif isinstance(value, list) and key.isdigit() and int(key) < len(value):
-            value = value[int(key)]
+        elif isinstance(value, list) and key in (places := {str(place): place for place in range(len(value))}):
+            value = value[places[key]]
         else:
             return None
     return value

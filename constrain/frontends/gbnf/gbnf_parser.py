@@ -288,7 +288,7 @@ class GbnfParser:
         if not name.startswith("<["):
             return Token((name,), negated)
         number = name[2:-2]
-        if not name.endswith("]>") or not (number.isascii() and number.isdigit()):
+        if not name.endswith("]>") or not (number.isascii() and number.isdigit() and len(number) <= DIGITS):
             self.fail("<[ ]> must contain the number of a token", position, "Write, for example, <[1000]>.")
         return Token((int(number),), negated)
 

@@ -303,7 +303,8 @@ class _Compiler:
             ids: list[str | int] = []
             for part in [] if body == "*" else body.lstrip("^").split(","):
                 low, _, high = part.partition("-")
-                if not (low.isdigit() and (high or low).isdigit()) or int(high or low) - int(low) not in range(10_000):
+                is_range = all(one.isascii() and one.isdigit() and len(one) < 10 for one in (low, high or low))
+                if not is_range or int(high or low) - int(low) not in range(10_000):
                     fail_at(self.text, step.at, f"{name} is not a set of tokens", "Write <[5]>, <[5-7,9]> or <[^5]>.")
                 ids += range(int(low), int(high or low) + 1)
             node = Token(tuple(ids), negated or body == "*")

@@ -116,6 +116,7 @@ def test_tokens_are_symbols() -> None:
         ("root ::= (a & b)", 1, 13, "'&' begins no step", "quotes"),
         ("root ::= <think", 1, 10, "never closed", "<name>"),
         ("root ::= <[x]>", 1, 10, "number of a token", "<[1000]>"),
+        (f"root ::= <[{'9' * 5000}]>", 1, 10, "number of a token", "<[1000]>"),
         ("root ::= !x", 1, 11, "a token must follow", "<name>"),
         ("$ ::= x", 1, 1, "begins with its name", "letters"),
     ],

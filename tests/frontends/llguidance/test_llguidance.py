@@ -290,7 +290,8 @@ def test_special_tokens(grammar: str, tokens: tuple[int | bytes, ...], verdict: 
         ('start: "a"{2,1}', (1, 11)), ("start: /a/q", (1, 8)), ("start: /(/", (1, 8)), ('start[foo]: "a"', (1, 7)),
         ("start: %json {", (1, 15)), ("start: %json 5", (1, 8)), ("start: %json {\"type\": 1}", (1, 8)),
         ('start: %regex {"x": 1}', (1, 8)), ('%llguidance {"x": 1}\nstart: "a"', (1, 1)), ("start: @x", (1, 8)),
-        ("%import common.X\nstart: X", (1, 16)), ("start: <[a]>", (1, 8)), ("start: %lark { x: ", (1, 14)),
+        ("%import common.X\nstart: X", (1, 16)), ("start: <[a]>", (1, 8)), ("start: <[²]>", (1, 8)),
+        ("start: %lark { x: ", (1, 14)),
         ("start[lazy, suffix=\"a\"]: /b/", None), ("start: ;", (1, 8)),
     ],
 )  # fmt: skip
