@@ -7,7 +7,12 @@ is equivalent and by `unevaluatedProperties` where subschemas of the same value 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
+
+from ..base.errors import ConstrainError
+from ..frontends.json_schema.core.dialects import Scope
+from ..frontends.json_schema.reading.schema_references import ReferenceResolver
 
 __all__ = ["close_schema"]
 
@@ -18,83 +23,89 @@ MEMBER = ("additionalProperties", "unevaluatedProperties", "items", "additionalI
           "propertyNames", "contentSchema")  # fmt: skip
 OPENS_OBJECT = ("additionalProperties", "unevaluatedProperties")
 OPENS_ARRAY = ("items", "additionalItems", "unevaluatedItems")
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def close_schema(schema: Any) -> Any:
-    """Return a copy of a schema in which declared objects and arrays are closed."""
-    return _close_value(schema, schema)
+    """Return a copy of a schema in which declared objects and arrays are closed.
 
-
-def _close_value(schema: Any, root: Any) -> Any:
-    """Return the closed schema of a value of its own: the root, a member, an item."""
-    if not isinstance(schema, dict):
+    A schema that cannot be read, because of its `$schema` or `$id`, is returned as it is: compiling it says why.
+    """
+    try:
+        resolver = ReferenceResolver(schema, None)
+    except ConstrainError:
         return schema
-    closed = _close_inside(schema, root)
-    places = _subschemas_of_same_value(schema, root)
-    inner = [key for key in (*IN_PLACE, *IN_PLACE_ONE, "$ref", "$dynamicRef", "dependentSchemas") if key in schema]
-    for declares, opens, closing in (
-        ("properties", OPENS_OBJECT, ("additionalProperties", "unevaluatedProperties")),
-        ("prefixItems", OPENS_ARRAY, ("items", "unevaluatedItems")),
-    ):
-        declared = any(declares in place for place in places)
-        if declared and not any(key in place for place in places for key in opens):
-            closed[closing[1] if inner else closing[0]] = False
-    return closed
+    return _Closing(resolver).close_value(schema, resolver.main)
 
 
-def _close_inside(schema: dict[str, Any], root: Any) -> dict[str, Any]:
-    """Return a copy of a schema in which the schemas of members are closed, but not the schema itself."""
-    closed = dict(schema)
-    for key, value in schema.items():
-        if key in IN_PLACE and isinstance(value, list):
-            closed[key] = [_close_inside(one, root) if isinstance(one, dict) else one for one in value]
-        elif key in IN_PLACE_ONE and isinstance(value, dict) and key != "not":
-            closed[key] = _close_inside(value, root)
-        elif key in MEMBERS and isinstance(value, dict):
-            close = _close_value if key in ("properties", "patternProperties") else _close_definition
-            closed[key] = {name: close(one, root) for name, one in value.items()}
-        elif key in MEMBER:
-            closed[key] = _close_value(value, root)
-        elif key == "prefixItems" and isinstance(value, list):
-            closed[key] = [_close_value(one, root) for one in value]
-    return closed
+class _Closing:
+    """The closing of the schemas of one document."""
 
+    def __init__(self, resolver: ReferenceResolver) -> None:
+        self.resolver = resolver
 
-def _close_definition(schema: Any, root: Any) -> Any:
-    """Return a definition with closed members; it is itself closed where it is referenced."""
-    return _close_inside(schema, root) if isinstance(schema, dict) else schema
+    def close_value(self, schema: Any, scope: Scope) -> Any:
+        """Return the closed schema of a value of its own: the root, a member, an item. scope: around the schema."""
+        if not isinstance(schema, dict):
+            return schema
+        closed = self.close_inside(schema, scope)
+        places = self.list_same_value(schema, scope)
+        inner = [key for key in (*IN_PLACE, *IN_PLACE_ONE, *REFERENCES, "dependentSchemas") if key in schema]
+        for declares, opens, closing in (
+            ("properties", OPENS_OBJECT, ("additionalProperties", "unevaluatedProperties")),
+            ("prefixItems", OPENS_ARRAY, ("items", "unevaluatedItems")),
+        ):
+            declared = any(declares in place for place in places)
+            if declared and not any(key in place for place in places for key in opens):
+                closed[closing[1] if inner else closing[0]] = False
+        return closed
 
+    def close_inside(self, schema: Any, scope: Scope) -> Any:
+        """Return a copy of a schema in which the schemas of members are closed, but not the schema itself."""
+        if not isinstance(schema, dict):
+            return schema
+        scope, closed = self.enter(schema, scope), dict(schema)
+        for key, value in schema.items():
+            if key in IN_PLACE and isinstance(value, list):
+                closed[key] = [self.close_inside(one, scope) for one in value]
+            elif key in IN_PLACE_ONE and key != "not":
+                closed[key] = self.close_inside(value, scope)
+            elif key in MEMBERS and isinstance(value, dict):  # a definition is closed where it is referenced
+                close = self.close_value if key in ("properties", "patternProperties") else self.close_inside
+                closed[key] = {name: close(one, scope) for name, one in value.items()}
+            elif key in MEMBER:
+                closed[key] = self.close_value(value, scope)
+            elif key == "prefixItems" and isinstance(value, list):
+                closed[key] = [self.close_value(one, scope) for one in value]
+        return closed
 
-def _subschemas_of_same_value(schema: dict[str, Any], root: Any) -> list[dict[str, Any]]:
-    """Return a schema and the schemas that it applies to the same value, through local references too."""
-    found: list[dict[str, Any]] = []
-    todo: list[Any] = [schema]
-    seen: set[int] = set()
-    while todo:
-        one = todo.pop()
-        if not isinstance(one, dict) or id(one) in seen:
-            continue
-        seen.add(id(one))
-        found.append(one)
-        for key in IN_PLACE:
-            todo += one[key] if isinstance(one.get(key), list) else []
-        todo += [one[key] for key in IN_PLACE_ONE if key != "not" and key in one]
-        todo += list(one["dependentSchemas"].values()) if isinstance(one.get("dependentSchemas"), dict) else []
-        reference = one.get("$ref")
-        if isinstance(reference, str) and reference.startswith("#"):
-            todo.append(_resolve(reference[1:], root))
-    return found
+    def list_same_value(self, schema: dict[str, Any], scope: Scope) -> list[dict[str, Any]]:
+        """Return a schema and the schemas that it applies to the same value, through references within the document
+        too.
+        """
+        found, seen = list[dict[str, Any]](), set[int]()
+        todo: list[tuple[Any, Scope]] = [(schema, scope)]
+        while todo:
+            one, around = todo.pop()
+            if not isinstance(one, dict) or id(one) in seen:
+                continue
+            seen.add(id(one))
+            found.append(one)
+            inside = self.enter(one, around)
+            parts: list[Any] = [one[key] for key in IN_PLACE_ONE if key != "not" and key in one]
+            for key in IN_PLACE:
+                parts += one[key] if isinstance(one.get(key), list) else []
+            parts += one["dependentSchemas"].values() if isinstance(one.get("dependentSchemas"), dict) else []
+            todo += [(part, inside) for part in parts]
+            for key in REFERENCES:
+                if isinstance(one.get(key), str):
+                    with suppress(ConstrainError):  # what it names is not there: compiling says so
+                        target = self.resolver.resolve(one[key], inside, "")
+                        todo.append((target.raw, target.scope))
+        return found
 
-
-def _resolve(pointer: str, root: Any) -> Any:
-    """Return the value at a JSON pointer, None if there is none."""
-    value = root
-    for name in pointer.split("/")[1:]:
-        name = name.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict):
-            value = value.get(name)
-        elif isinstance(value, list) and name.isdigit() and int(name) < len(value):
-            value = value[int(name)]
-        else:
-            return None
-    return value
+    def enter(self, schema: dict[str, Any], scope: Scope) -> Scope:
+        """Return the scope inside a schema."""
+        with suppress(ConstrainError):
+            scope = self.resolver.enter(schema, scope, "")
+        return scope
