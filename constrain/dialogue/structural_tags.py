@@ -12,8 +12,8 @@ their fields, and `xml_arguments` has the styles that write arguments as XML. Th
   `any_tokens`, `exclude_token` and `token_triggered_tags` exclude its end token.
 - `triggered_tags` and `dispatch` begin the format of a trigger where the trigger is first completed.
 
-Texts that look like special tokens (`<think>`, `<|call|>`, `[TOOL_CALLS]`) are the special token of that name, if the
-vocabulary has it, and this text otherwise; see `forms.free_text_forms`.
+Parts of texts that look like special tokens (`<think>`, `<|call|>`, `[TOOL_CALLS]`) are the special token of that name,
+if the vocabulary has it, and this text otherwise; see `forms.free_text_forms`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .xml_arguments import XML_STYLES, build_xml_form
 
 __all__ = ["structural_tag"]
 
-SPECIAL_NAME = re.compile(r"(<[^<>\s=\"']+>|\[/?[A-Z][A-Z_]*\])")
+SPECIAL_NAME = re.compile(r"<[^<>\s=\"']+>|\[/?[A-Z][A-Z_]*\]")
 """What the special tokens of chat models look like."""
 
 
@@ -120,9 +120,7 @@ def read_const_string(element: Element, around: Surroundings) -> Form:
 
 def marked_text(text: str) -> Form:
     """Return the form of a text in which special tokens, if the vocabulary has them, are tokens of their own."""
-    pieces = [piece for piece in SPECIAL_NAME.split(text) if piece]
-    forms = [mark(piece) if SPECIAL_NAME.fullmatch(piece) else literal(piece) for piece in pieces]
-    return reduce(lambda one, other: one + other, forms) if forms else literal("")
+    return mark(text) if SPECIAL_NAME.search(text) else literal(text)
 
 
 def read_json_schema(element: Element, around: Surroundings) -> Form:
@@ -278,7 +276,8 @@ def dispatch(
     """Return the form of free text in which each trigger is followed by its form, which then ends it or not."""
     triggers = [trigger for trigger, _ in rules]
     for text in triggers:
-        inner = next((other for other in (*triggers, *excluded) if other != text and other in text), None)
+        others = (*(other for other in triggers if other != text), *excluded)
+        inner = next((other for other in others if other in text), None)
         if not text or inner is not None:
             raise SchemaError(
                 f"the trigger {text!r} "

@@ -3,11 +3,12 @@
     constrain.triggered({"<tool_call>": call + "</tool_call>"})     text; after each trigger its form, then text again
     constrain.thinking(answer)                                      <think> ... </think> answer
 
-A *mark* is the special token of that name in the vocabulary, or if there is none, this text, however it is tokenised.
-Before a mark, the mask allows almost every token: all bytes, valid UTF-8 or not, and all special tokens that are not
-marks, so the model's free text is unchanged bit for bit. An end token is allowed where the text may end. Two kinds of
-tokens are not allowed: those that would complete a mark and continue in violation of its form, and ordinary tokens that
-contain a byte 0xFF, which never occurs in UTF-8.
+A *mark* is the special token of that name in the vocabulary, or if there is none, this text, however it is tokenised;
+special tokens that are part of it (`<tool_call>` of `<tool_call>\\n`) are these tokens. Before a mark, the mask allows
+almost every token: all bytes, valid UTF-8 or not, and all special tokens that are not marks, so the model's free text
+is unchanged bit for bit. An end token is allowed where the text may end. Two kinds of tokens are not allowed: those
+that would complete a mark and continue in violation of its form, among them special tokens whose names contain a mark,
+and ordinary tokens that contain a byte 0xFF, which never occurs in UTF-8.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ After = OneOf["text", "end"]
 
 @dataclass(frozen=True, slots=True)
 class MarkOf(Form):
-    """A special token, or a text if the vocabulary has no such token."""
+    """A special token, or a text if the vocabulary has no such token; special tokens in the text are these tokens."""
 
     text: str
 
@@ -128,7 +129,8 @@ def mark(text: str) -> Form:
     Parameters
     ----------
     text : str
-        Name of the special token. In a vocabulary without it, the form matches this text.
+        Name of the special token. In a vocabulary without it, the form matches this text, in which names of other
+        special tokens are these tokens.
 
     Returns
     -------

@@ -7,10 +7,12 @@ no text contains a name.
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from functools import lru_cache
 
 from ..automata.dfa import Dfa
+from ..base.cached_property import cached_property
 from ..base.errors import UnsatisfiableError, UnsupportedError, VocabularyError
 from ..grammar.nodes import Chars, Free, Literal, Mark, Node, Sequence, Strings, Token
 from ..grammar.visitor import NodeVisitor
@@ -42,11 +44,19 @@ class TokenSymbols(NodeVisitor[Node]):
         return Literal(self.mark(node.text))
 
     def visit_free(self, node: Free) -> Node:
-        ends = {name for name, index in self.vocabulary.special.items() if index in self.vocabulary.eos_ids}
+        vocabulary = self.vocabulary
+        ends = {name for name, index in vocabulary.special.items() if index in vocabulary.eos_ids}
         without, excluded = (
-            tuple(self.mark(text) for text in texts if text not in ends) for texts in (node.without, node.excluded)
+            tuple(self.mark(text) for text in texts if ends.isdisjoint(self.split(text)[1::2]))
+            for texts in (node.without, node.excluded)
         )
-        return free_text_node(without, None if node.until is None else self.mark(node.until), node.high, excluded)
+        refused = tuple(
+            vocabulary.names[index]
+            for name, index in vocabulary.special.items()
+            if name not in ends and any(text in name and text != name for text in node.without)
+        )
+        until = None if node.until is None else self.mark(node.until)
+        return free_text_node(without, until, node.high, excluded, refused)
 
     def visit_token(self, node: Token) -> Node:
         ids = {self.number(name) for name in node.names}
@@ -56,11 +66,22 @@ class TokenSymbols(NodeVisitor[Node]):
         return Literal(options[0]) if len(options) == 1 else Strings(options)
 
     def mark(self, text: str) -> bytes:
-        """Return the name of a special token in bytes, or the text itself if the vocabulary has no such token."""
-        index = self.vocabulary.special.get(text)
-        if index is None:
-            return text.encode()
-        return self.vocabulary.names[self.special(index, text)]
+        """Return a text in bytes, in which special tokens are their names."""
+        special, names = self.vocabulary.special, self.vocabulary.names
+        parts = self.split(text)
+        return b"".join(
+            names[self.special(special[part], part)] if place % 2 else part.encode() for place, part in enumerate(parts)
+        )
+
+    def split(self, text: str) -> list[str]:
+        """Return the parts of a text: every second one is the name of a special token, as a tokenizer finds them."""
+        return [text] if self._names is None else self._names.split(text)
+
+    @cached_property
+    def _names(self) -> re.Pattern[str] | None:
+        """The names of special tokens, the longest first."""
+        names = sorted(filter(None, self.vocabulary.special), key=len, reverse=True)
+        return re.compile(f"({'|'.join(map(re.escape, names))})") if names else None
 
     def number(self, name: str | int) -> int:
         """Return the id of a special token, given by name or id."""
@@ -106,9 +127,10 @@ class TokenSymbols(NodeVisitor[Node]):
 
 @lru_cache(64)
 def free_text_node(
-    without: tuple[bytes, ...], until: bytes | None, high: int | None, excluded: tuple[bytes, ...]
-) -> Node:
-    """Return a node of units (bytes and names) that contain none of `without`.
+    without: tuple[bytes, ...], until: bytes | None, high: int | None, excluded: tuple[bytes, ...],
+    refused: tuple[bytes, ...],
+) -> Node:  # fmt: skip
+    """Return a node of units (bytes and names) that contain none of `without`, nor the names `refused`.
 
     If `until` is given, the units end with the first `until`, and with none of `excluded`, which are among `without`.
     `high` is the most units before `until`.
@@ -116,6 +138,8 @@ def free_text_node(
     units = Dfa.from_ranges([(0, FIRST - 1)])
     digits = Dfa.from_ranges([(digit, digit) for digit in DIGITS])
     name = Dfa.from_strings([chr(FIRST)]).concatenate(digits.repeat(NAME - 1, NAME - 1))
+    if refused:
+        name = name.subtract(Dfa.from_strings([one.decode("latin-1") for one in refused]), max_states=MOST_STATES)
     whatever = units.union(name).star()
     clean = whatever
     for mark in without:
@@ -123,8 +147,8 @@ def free_text_node(
     if until is None:
         return Chars(clean, "bytes", 0, high)
     longer = [mark for mark in excluded if mark != until and mark.endswith(until)]
-    if not longer and (until[0] == FIRST or (high is not None and len(without) == 1 and not has_border(until))):
-        # No occurrence of the mark can start within the clean part: two leaves, the first of which can be counted.
+    if not longer and (until[0] == FIRST or high is not None) and not any(meets(mark, until) for mark in without):
+        # No mark can end within `until`, but at its end: two leaves, the first of which can be counted.
         return Sequence((Chars(clean, "bytes", 0, high), Literal(until)))
     one = Dfa.from_ranges([(0, FIRST)])
     ended = whatever.concatenate(exact_bytes(until))
@@ -147,6 +171,6 @@ def exact_bytes(data: bytes) -> Dfa:
     return Dfa.from_strings([data.decode("latin-1")])
 
 
-def has_border(data: bytes) -> bool:
-    """Return whether a proper prefix is also a suffix, so that two occurrences may overlap."""
-    return any(data.startswith(data[k:]) for k in range(1, len(data)))
+def meets(mark: bytes, until: bytes) -> bool:
+    """Return whether a mark may end within `until`, having begun before or in it, but for `until` itself."""
+    return (mark != until and mark in until) or any(until.startswith(mark[k:]) for k in range(1, len(mark)))

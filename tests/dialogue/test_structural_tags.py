@@ -190,6 +190,17 @@ def test_undeclared_members_are_allowed_on_request() -> None:
          [{"x": {"x": {}}}], [{"y": 1}, {"x": {"y": 1}}]),
         ({"not": {"properties": {"a": {"const": 1}}, "required": ["a"]}}, [{"b": 1}], [{"a": 1}]),
         ({"items": {"properties": {"a": {}}}}, [[{"a": 1}]], [[{"b": 1}]]),
+        ({"$ref": "#/$defs/a%20b", "$defs": {"a b": {"properties": {"x": {}}}}}, [{"x": 1}], [{"y": 1}]),
+        ({"$ref": "#q", "$defs": {"a": {"$anchor": "q", "properties": {"x": {}}}}}, [{"x": 1}], [{"y": 1}]),
+        ({"$id": "http://h/r", "$ref": "http://h/r#/$defs/a", "$defs": {"a": {"properties": {"x": {}}}}},
+         [{"x": 1}], [{"y": 1}]),
+        ({"$ref": "http://h/a", "$defs": {"a": {"$id": "http://h/a", "$ref": "#/$defs/b",
+                                                "$defs": {"b": {"properties": {"x": {}}}}}}}, [{"x": 1}], [{"y": 1}]),
+        ({"$dynamicRef": "#q", "$defs": {"a": {"$dynamicAnchor": "q", "properties": {"x": {}}}}},
+         [{"x": 1}], [{"y": 1}]),
+        ({"properties": {"p": {"$ref": "#q"}}, "$defs": {"a": {"$anchor": "q", "type": "object"}}},
+         [{"p": {"z": 1}}], [{"z": 1}, {"p": 1}]),
+        ({"allOf": [{"properties": {"x": {}}}], "$ref": "#/allOf/0"}, [{"x": 1}], [{"y": 1}]),
     ],
 )  # fmt: skip
 def test_schemas_are_closed(schema: Any, valid: list[Any], invalid: list[Any]) -> None:
@@ -219,6 +230,42 @@ def run(body: Any, *tokens: int | bytes) -> str:
                 return "refused"
             matcher.advance(one)
     return "complete" if matcher.is_complete else "prefix"
+
+
+def triggered(trigger: str, begin: str, end: str, **more: Any) -> Any:
+    return {"type": "triggered_tags", "triggers": [trigger], "tags": [tag(begin, const("7"), end)], **more}
+
+
+@pytest.mark.parametrize(
+    ("body", "valid", "refused"),
+    [
+        (triggered("<|call|>\nf=", "<|call|>\nf=1>", ";"), (b"a", 259, b"\nf=1>7;", 259, b"\ng"), (259, b"\nf=2")),
+        (triggered("<|call|>to=", "<|call|>to=f<think>", "</think>"), (259, b"to=f", 257, b"7", 258, b"a"),
+         (259, b"to=f", 257, b"x")),
+        (tag("[", ANY, "\n</think>"), (b"[", 258, b"\n", 258), (b"[\n", 258, b"a")),
+        ({"type": "any_text", "excludes": ["<|call|>x"]}, (259, b"y"), (259, b"x")),
+        ({"type": "any_text", "excludes": ["a<|call|>"]}, (b"b", 259, b"a"), (b"a", 259)),
+        (triggered("<|ca", "<|call|>", ";"), (257, b"<|call|>7;", 258), (259,)),
+        ({"type": "dispatch", "rules": [["x<think>", const("1")], ["<think>y", const("2")]]},
+         (b"x", 257, b"1", 257, b"y2", 257, b"x"), (257, b"yx")),
+    ],
+)  # fmt: skip
+def test_texts_with_special_tokens_in_them(body: Any, valid: tuple[Any, ...], refused: tuple[Any, ...]) -> None:
+    assert run(body, *valid) == "complete"
+    assert run(body, *refused) == "refused"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        triggered("a", "a", "z", excludes=["a"]),
+        {"type": "dispatch", "rules": [["a", const("1")]], "excludes": ["a"]},
+        tag("[", triggered("|", "|", ";"), "|"),
+    ],
+)
+def test_a_trigger_that_free_text_excludes_raises(body: Any) -> None:
+    with pytest.raises(constrain.SchemaError, match="complete earlier"):
+        constrain.structural_tag({"type": "structural_tag", "format": body})
 
 
 def test_names_of_special_tokens_are_these_tokens() -> None:
