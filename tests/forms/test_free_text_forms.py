@@ -118,6 +118,25 @@ def test_a_special_token_is_a_trigger() -> None:
     assert matcher.forced() == b"no"
 
 
+def test_a_trigger_may_contain_special_tokens() -> None:
+    """Until such a trigger is complete, its tokens are free; as text, the same letters are no trigger."""
+    matcher = triggered({"<|tool|>\n": "yes", "a<|tool|>": "no"}).compile(SPECIALS).matcher()
+    for token in (*b"<|tool|>\n", 259, *b"b", 259):
+        matcher.advance(token)
+    matcher.advance_bytes(b"\n")
+    assert matcher.forced() == b"yes"
+    matcher.advance_bytes(b"yesa")
+    matcher.advance(259)
+    assert matcher.forced() == b"no"
+
+
+def test_a_special_token_whose_name_contains_a_trigger_is_refused() -> None:
+    matcher = triggered({"<|to": "yes", "x": "no"}).compile(SPECIALS).matcher()
+    assert not matcher.allows(259) and matcher.allows(257)
+    matcher.advance_bytes(b"<|to")
+    assert matcher.forced() == b"yes"
+
+
 def test_special_tokens_break_a_text() -> None:
     """A text with a token in its midst is not the trigger."""
     matcher = triggered({"<call>": "no"}).compile(SPECIALS).matcher()
