@@ -7,6 +7,7 @@ is equivalent and by `unevaluatedProperties` where subschemas of the same value 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from contextlib import suppress
 from typing import Any
 
@@ -24,6 +25,8 @@ MEMBER = ("additionalProperties", "unevaluatedProperties", "items", "additionalI
 OPENS_OBJECT = ("additionalProperties", "unevaluatedProperties")
 OPENS_ARRAY = ("items", "additionalItems", "unevaluatedItems")
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+SAID = {"properties", "prefixItems", *OPENS_OBJECT, *OPENS_ARRAY}
+"""Keywords that declare members, or say whether there may be others."""
 
 
 def close_schema(schema: Any) -> Any:
@@ -39,24 +42,27 @@ def close_schema(schema: Any) -> Any:
 
 
 class _Closing:
-    """The closing of the schemas of one document."""
+    """The closing of the schemas of one document, in time that is linear in its length.
+
+    said: by id of a schema, those of SAID in it and in the schemas that it applies to the same value.
+    """
 
     def __init__(self, resolver: ReferenceResolver) -> None:
         self.resolver = resolver
+        self.said: dict[int, set[str]] = {}
 
     def close_value(self, schema: Any, scope: Scope) -> Any:
         """Return the closed schema of a value of its own: the root, a member, an item. scope: around the schema."""
         if not isinstance(schema, dict):
             return schema
         closed = self.close_inside(schema, scope)
-        places = self.list_same_value(schema, scope)
+        said = self.find_said(schema, scope)
         inner = [key for key in (*IN_PLACE, *IN_PLACE_ONE, *REFERENCES, "dependentSchemas") if key in schema]
         for declares, opens, closing in (
             ("properties", OPENS_OBJECT, ("additionalProperties", "unevaluatedProperties")),
             ("prefixItems", OPENS_ARRAY, ("items", "unevaluatedItems")),
         ):
-            declared = any(declares in place for place in places)
-            if declared and not any(key in place for place in places for key in opens):
+            if declares in said and said.isdisjoint(opens):
                 closed[closing[1] if inner else closing[0]] = False
         return closed
 
@@ -79,30 +85,42 @@ class _Closing:
                 closed[key] = [self.close_value(one, scope) for one in value]
         return closed
 
-    def list_same_value(self, schema: dict[str, Any], scope: Scope) -> list[dict[str, Any]]:
-        """Return a schema and the schemas that it applies to the same value, through references within the document
-        too.
-        """
-        found, seen = list[dict[str, Any]](), set[int]()
-        todo: list[tuple[Any, Scope]] = [(schema, scope)]
+    def find_said(self, schema: dict[str, Any], scope: Scope) -> set[str]:
+        """Return those of SAID in a schema and in the schemas that it applies to the same value."""
+        users, todo = defaultdict[int, list[int]](list), [(schema, scope)]
         while todo:
             one, around = todo.pop()
-            if not isinstance(one, dict) or id(one) in seen:
-                continue
-            seen.add(id(one))
-            found.append(one)
-            inside = self.enter(one, around)
-            parts: list[Any] = [one[key] for key in IN_PLACE_ONE if key != "not" and key in one]
-            for key in IN_PLACE:
-                parts += one[key] if isinstance(one.get(key), list) else []
-            parts += one["dependentSchemas"].values() if isinstance(one.get("dependentSchemas"), dict) else []
-            todo += [(part, inside) for part in parts]
-            for key in REFERENCES:
-                if isinstance(one.get(key), str):
-                    with suppress(ConstrainError):  # what it names is not there: compiling says so
-                        target = self.resolver.resolve(one[key], inside, "")
-                        todo.append((target.raw, target.scope))
-        return found
+            if id(one) not in self.said:
+                self.said[id(one)] = SAID & one.keys()
+                for part in self.list_parts(one, around):
+                    users[id(part[0])].append(id(one))
+                    todo.append(part)
+        changed = list(users)
+        while changed:
+            part_id = changed.pop()
+            for user in users.get(part_id, ()):
+                if not self.said[part_id] <= self.said[user]:
+                    self.said[user] |= self.said[part_id]
+                    changed.append(user)
+        return self.said[id(schema)]
+
+    def list_parts(self, schema: dict[str, Any], scope: Scope) -> list[tuple[dict[str, Any], Scope]]:
+        """Return the schemas that a schema names for the same value, also by references within the document, each with
+        the scope around it.
+        """
+        inside = self.enter(schema, scope)
+        parts: list[Any] = [schema[key] for key in IN_PLACE_ONE if key != "not" and key in schema]
+        for key in IN_PLACE:
+            parts += schema[key] if isinstance(schema.get(key), list) else []
+        dependent = schema.get("dependentSchemas")
+        parts += dependent.values() if isinstance(dependent, dict) else []
+        found = [(part, inside) for part in parts]
+        for key in REFERENCES:
+            if isinstance(schema.get(key), str):
+                with suppress(ConstrainError):  # what it names is not there: compiling says so
+                    target = self.resolver.resolve(schema[key], inside, "")
+                    found.append((target.raw, target.scope))
+        return [part for part in found if isinstance(part[0], dict)]
 
     def enter(self, schema: dict[str, Any], scope: Scope) -> Scope:
         """Return the scope inside a schema."""

@@ -7,7 +7,6 @@ no text contains a name.
 
 from __future__ import annotations
 
-import re
 from difflib import get_close_matches
 from functools import lru_cache
 
@@ -74,14 +73,25 @@ class TokenSymbols(NodeVisitor[Node]):
         )
 
     def split(self, text: str) -> list[str]:
-        """Return the parts of a text: every second one is the name of a special token, as a tokenizer finds them."""
-        return [text] if self._names is None else self._names.split(text)
+        """Return the parts of a text: every second one is the name of a special token, the longest at each place."""
+        special, parts, start, at = self.vocabulary.special, list[str](), 0, 0
+        first, lengths = self._name_shapes
+        while at < len(text):
+            names = (text[at : at + length] for length in lengths) if text[at] in first else ()
+            name = next((name for name in names if name in special), None)
+            if name is None:
+                at += 1
+                continue
+            parts += (text[start:at], name)
+            at += len(name)
+            start = at
+        return [*parts, text[start:]]
 
     @cached_property
-    def _names(self) -> re.Pattern[str] | None:
-        """The names of special tokens, the longest first."""
-        names = sorted(filter(None, self.vocabulary.special), key=len, reverse=True)
-        return re.compile(f"({'|'.join(map(re.escape, names))})") if names else None
+    def _name_shapes(self) -> tuple[set[str], list[int]]:
+        """The first characters of the names of special tokens, and their lengths, the greatest first."""
+        names = [name for name in self.vocabulary.special if name]
+        return {name[0] for name in names}, sorted(set(map(len, names)), reverse=True)
 
     def number(self, name: str | int) -> int:
         """Return the id of a special token, given by name or id."""

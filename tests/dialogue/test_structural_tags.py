@@ -12,6 +12,7 @@ import constrain
 from constrain import SchemaError, Style, UnsupportedError, Vocabulary
 from constrain.dialogue.closed_schemas import close_schema
 from constrain.forms.form_json import read_form
+from constrain.frontends.json_schema.reading.schema_references import ReferenceResolver
 from tests.dialogue.structural_tag_peer import our_tag, our_verdict, peer_tag
 
 ANY: dict[str, Any] = {"type": "any_text"}
@@ -211,6 +212,22 @@ def test_schemas_are_closed(schema: Any, valid: list[Any], invalid: list[Any]) -
     assert not any(validator.is_valid(value) for value in invalid)
     open_validator = jsonschema.Draft202012Validator(schema)
     assert all(open_validator.is_valid(value) for value in valid)
+
+
+def test_a_chain_of_references_is_closed_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolved, resolve, n = 0, ReferenceResolver.resolve, 300
+
+    def count(*given: Any) -> Any:
+        nonlocal resolved
+        resolved += 1
+        return resolve(*given)
+
+    monkeypatch.setattr(ReferenceResolver, "resolve", count)
+    chain: dict[str, Any] = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}]} for i in range(n)}
+    chain[f"d{n}"] = {"properties": {"x": {}}, "anyOf": [{"$ref": "#/$defs/d0"}, {}]}  # and back to the first
+    closed = close_schema({"$defs": chain, "properties": {f"p{i}": {"$ref": f"#/$defs/d{i}"} for i in range(n)}})
+    assert all(one["unevaluatedProperties"] is False for one in closed["properties"].values())
+    assert resolved == 2 * n + 1
 
 
 # ---- tokens

@@ -40,6 +40,7 @@ from constrain.sampling.learned_twist.value_table import (
     count_horizons,
     find_pace,
     fit_line,
+    guess_log,
     guess_logs,
 )
 from constrain.sampling.learned_twist.visited_prefixes import VisitedPrefix, VisitedPrefixes
@@ -193,6 +194,13 @@ def test_an_empty_table_prices_the_least_rest() -> None:
     assert values.of_slots(np.array([0, PACES + 3]), 50).tolist() == [0.0, -PRICE * 10]
     assert values.of_slots(np.array([PACES]), 3).tolist() == pytest.approx([-PRICE * 10 - LACK * (1 + 10 / 3 - 3)])
     assert Values(table, unseen=0.0).of_slots(np.array([PACES]), 3).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("line", [(0.0, -PRICE), (-2.0, -0.25), (1.5, -400.0)])
+def test_guesses_of_one_state_are_those_of_many(line: tuple[float, float]) -> None:
+    least = [0.0, 1.0, 7.0, 300.0]
+    for left in (0, 1, 3, 1000):
+        assert [guess_log(line, one, left) for one in least] == guess_logs(line, np.array(least), left).tolist()
 
 
 def test_unknown_slots_get_estimated_values() -> None:
