@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.cached_property import cached_property
+from ..base.work import memoize_work
 from ..kernels.automata_layout import (
     CLASSES,
     DIFFERENCE,
@@ -116,8 +117,8 @@ class Dfa:
 
     @classmethod
     def any_text(cls) -> Dfa:
-        """Return the Dfa of all texts."""
-        return cls.from_table(boolean_operations.make_any_text())
+        """Return the Dfa of all texts, which is made once."""
+        return _build_any_text()
 
     @classmethod
     def from_ranges(cls, ranges: Iterable[tuple[int, int]]) -> Dfa:
@@ -330,3 +331,9 @@ class Dfa:
 
     def __repr__(self) -> str:
         return f"Dfa({len(self.delta)} states, {self.delta.shape[1]} classes, key {self.key.hex()[:8]})"
+
+
+@memoize_work(1)
+def _build_any_text() -> Dfa:
+    """Return the Dfa of all texts."""
+    return Dfa.from_table(boolean_operations.make_any_text())

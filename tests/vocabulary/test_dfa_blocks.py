@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from constrain.automata.dfa import Dfa
 from constrain.automata.table import Table
-from constrain.frontends.json_schema.strings.string_languages import any_text
 from constrain.kernels import layout as at
 from constrain.vocabulary.mask_table import _dfa_block
 
@@ -88,7 +87,7 @@ def test_the_block_of_a_dfa(parts: list[tuple[list[tuple[int, int]], int, int | 
         characters = Dfa.union_of(Dfa.from_ranges([one]) for one in ranges)
         repeated.append(characters.repeat(low, None if more is None else low + more))
     dfa = Dfa.union_of(repeated)
-    for one in (dfa, dfa.complement(), any_text()):
+    for one in (dfa, dfa.complement(), Dfa.any_text()):
         ascii_class = one.classes[np.searchsorted(one.bounds, np.arange(128), side="right") - 1]
         facts = count_safe(one) << at.LEAF_SAFE | find_endless(one) * at.LEAF_ENDLESS
         expected = [

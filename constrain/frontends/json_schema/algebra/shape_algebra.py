@@ -36,7 +36,7 @@ from ..shapes.schema_algebra import SchemaAlgebra
 from ..shapes.shape import ALL_NUMBERS, ALL_STRINGS, EVERYTHING, NOTHING, Shape
 from ..strings import string_sets
 from ..strings.schema_patterns import relocate_error
-from ..strings.string_languages import Language, LanguageCache, any_text
+from ..strings.string_languages import Language, LanguageCache
 from ..strings.string_sets import StringCase
 from .fast_checks import fast_satisfiable, is_fully_satisfiable
 from .formulas import Conjunction, Disjunction, ExactlyOneOf, Formula, OwnShape, build_formula
@@ -452,7 +452,7 @@ class ShapeAlgebra(SchemaAlgebra):
             return None
         _, lang, low, high = cases[0]
         if low or high is not None:
-            counted = any_text().with_length(low, high, max_states=self.limits.dfa_states)
+            counted = Dfa.any_text().with_length(low, high, max_states=self.limits.dfa_states)
             lang |= {(True, "dfa", counted)}
         return lang
 
@@ -466,6 +466,6 @@ class ShapeAlgebra(SchemaAlgebra):
         """Return the automaton of the texts in a set, for `propertyNames`."""
         cases = self._find_string_cases(schemas)
         if cases is ALL_STRINGS:
-            return any_text()
+            return Dfa.any_text()
         parts = [string_sets.exact_string_dfa(case, self.languages) for case in cases]
         return Dfa.union_of(parts, max_states=self.limits.dfa_states) if parts else Dfa.empty()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....automata.dfa import Dfa
 from ....base.options import Limits, Style
 from ....base.work import memoize_work
 from ....grammar.nodes import JsonString, Literal, Node, Rule, Strings
@@ -27,7 +28,7 @@ from ..objects.object_members import emit_plain_object
 from ..shapes.array_case import ANY_ARRAY, ArrayCase
 from ..shapes.schema_algebra import SchemaAlgebra
 from ..shapes.value_emitter import ValueEmitter
-from ..strings.string_languages import LanguageCache, any_text
+from ..strings.string_languages import LanguageCache
 from ..strings.string_sets import StringCase
 
 __all__ = [
@@ -111,7 +112,7 @@ def emit_types(types: int, draft: int, style: Style, limits: Limits) -> tuple[No
     """Return the alternatives of all values of scalar types, cached: most subschemas assert no more, in any schema."""
     options = emit_constants({word for bits, word in WORDS if types & bits})
     if types & STRING:
-        options.append(JsonString(any_text()))
+        options.append(JsonString(Dfa.any_text()))
     if types & (NUMBER | INTEGER):
         numbers = number_sets.ANY_NUMBER if types & NUMBER else build_integer_case({}, draft)
         options += number_sets.emit_numbers((numbers,), style, limits)[1]

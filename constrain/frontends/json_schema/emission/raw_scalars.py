@@ -23,7 +23,7 @@ from ..reading.name_summaries import BOUND_BITS, FORMAT, PATTERN, TEXT_BITS
 from ..strings.formats import FORMATS, format_in
 from ..strings.schema_patterns import letters_dfa, pattern_dfa, read_pattern
 from ..strings.string_keywords import build_string_case
-from ..strings.string_languages import ALL, LanguageCache, any_text
+from ..strings.string_languages import ALL, LanguageCache
 from ..strings.string_sets import StringCase, emit_strings, separate_lengths
 from .plain_rules import WORDS, emit_constants, emit_types, refuse_keyword
 
@@ -57,7 +57,7 @@ class RawScalars:
             return self._emit_types(types) if types else []
         options = emit_constants({word for bit, word in WORDS if types & bit}) if types & (NULL | BOOLEAN) else []
         if types & STRING:
-            options += self._emit_texts(raw, bits) if bits & TEXT_BITS else [JsonString(any_text())]
+            options += self._emit_texts(raw, bits) if bits & TEXT_BITS else [JsonString(Dfa.any_text())]
         if types & (NUMBER | INTEGER):
             options += (
                 self._emit_numbers(raw, types) if bits & BOUND_BITS else self._emit_types(types & (NUMBER | INTEGER))
@@ -135,4 +135,4 @@ class RawScalars:
         if bits & FORMAT and self.style.formats != "annotate" and raw["format"] in FORMATS:
             case = build_string_case({"format": format_in(raw["format"], self.draft)})
             return emit_strings((case,), self.languages, self.style)[1]
-        return [JsonString(any_text(), raw.get("minLength", 0), raw.get("maxLength"))]
+        return [JsonString(Dfa.any_text(), raw.get("minLength", 0), raw.get("maxLength"))]

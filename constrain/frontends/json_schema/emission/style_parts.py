@@ -19,7 +19,6 @@ from ..core.json_values import ARRAY, OBJECT
 from ..core.schema_sets import ANY
 from ..core.static_types import TYPE_BITS
 from ..core.whitespace import Spacing, spacing_at, surround_root
-from ..strings.string_languages import any_text
 from .plain_rules import emit_any_value, emit_scalars
 
 __all__ = ["ANY_VALUE", "BRACKETS", "ROOT", "ROOT_NUMBER", "ScalarNodes", "StyleParts", "find_style_parts"]
@@ -79,7 +78,7 @@ _known_parts: dict[tuple[int, int, int], tuple[StyleParts, Style, Limits]] = {}
 @lru_cache(MOST_STYLES)
 def _make_style_parts(draft: int, style: Style, limits: Limits) -> StyleParts:
     with use_budget(WorkBudget(UNLIMITED)):
-        spacing, root, text = spacing_at(style, 0), surround_root(ROOT, style), any_text()
+        spacing, root, text = spacing_at(style, 0), surround_root(ROOT, style), Dfa.any_text()
         scalars = ScalarNodes(draft, style, limits)
         start = root if root is ROOT else share(root)
         first = FirstCode()

@@ -22,7 +22,7 @@ from ..core.whitespace import spacing_at
 from ..shapes.object_case import ANY_OBJECT, NO_NAMES, Cell, ObjectCase
 from ..shapes.schema_algebra import SchemaAlgebra
 from ..shapes.value_emitter import ValueEmitter
-from ..strings.string_languages import Language, LanguageCache, any_text
+from ..strings.string_languages import Language, LanguageCache
 from .format_keys import spell_key
 from .member_constraints import MOST_SPELLED_NAMES
 from .object_cases import look_up_name, propagate_units
@@ -99,7 +99,7 @@ def normalise_clausal_object(case: ObjectCase, algebra: SchemaAlgebra) -> Clausa
 
 def _classes(case: ObjectCase, names: list[str], langs: list[Language], algebra: SchemaAlgebra) -> Iterator[KeyClass]:
     """Yield the classes of the possible undeclared keys. Raise NotDerivable for one that may be used up."""
-    parts = [any_text().subtract(Dfa.from_strings(names)) if names else any_text()]
+    parts = [Dfa.any_text().subtract(Dfa.from_strings(names)) if names else Dfa.any_text()]
     # An undeclared name is in none of the lists of texts.
     open_langs = [lang for lang in langs if not any(sign and kind == "texts" for sign, kind, _ in lang)]
     for lang in dict.fromkeys(frozenset(atom for atom in lang if atom[1] != "texts") for lang in open_langs):

@@ -13,14 +13,13 @@ from typing import Any, Literal
 from ....automata.dfa import Dfa
 from ....base.errors import ConstrainError, UnsupportedError
 from ....base.options import Limits
-from ....base.work import memoize_work
 from ..core.schema_sets import SchemaSet
 from .formats import LEAP_STATES, LEAPING, RULE_FORMATS, format_dfa, times_within
 from .nested_regex_format import NestedTexts
 from .regex_format import is_regex, regex_within
 from .schema_patterns import letters_dfa, pattern_dfa, read_pattern
 
-__all__ = ["ALL", "Atom", "Language", "LanguageCache", "any_text"]
+__all__ = ["ALL", "Atom", "Language", "LanguageCache"]
 
 Atom = tuple[bool, Literal["pattern", "letters", "format", "texts", "names", "dfa"], object]
 """Sign, kind and payload: a regular expression; a regular expression whose length is counted separately; the name of a
@@ -42,12 +41,6 @@ ALL: Language = frozenset()
 """All texts."""
 
 
-@memoize_work(64)
-def any_text() -> Dfa:
-    """Return the automaton of all texts."""
-    return Dfa.any_text()
-
-
 class LanguageCache:
     """The automata of formulas, each built once."""
 
@@ -58,7 +51,7 @@ class LanguageCache:
         self.limits = limits
         self._names = names
         self._refuse = refuse
-        self._dfas: dict[Language, Dfa] = {ALL: any_text()}
+        self._dfas: dict[Language, Dfa] = {ALL: Dfa.any_text()}
         self._atoms: dict[tuple[bool, str, object], Dfa] = {}
         self._nested: dict[tuple[Language, int, int | None], NestedTexts | Dfa] = {}
         self._common: dict[tuple[str, str], bool] = {}
