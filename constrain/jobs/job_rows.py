@@ -19,8 +19,10 @@ null counts as absent. An unknown field, or a value of a wrong type, is an error
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
@@ -40,6 +42,7 @@ __all__ = [
 MOST_LINE = 64 << 20
 """Maximum number of bytes of a line."""
 NUMBER = (int, float)
+LARGEST = Decimal(sys.float_info.max)
 FIELDS: dict[str, type | tuple[type, ...]] = {
     "id": (str, int), "prompt": str, "messages": list, "schema": (dict, bool), "regex": str, "grammar": str,
     "choices": list, "n": int, "seed": int, "max_tokens": int, "temperature": NUMBER, "top_k": int, "top_p": NUMBER,
@@ -170,6 +173,10 @@ def check_fields(fields: Mapping[str, Any]) -> None:
                 wanted += f", of at most {MOST_DIGITS:,} digits"
             shown = value.exact if isinstance(value, ExactFloat) else repr(value)
             raise ArgumentError(f"the field {name} is {shorten_text(shown)}: it must be {wanted}")
+    biases = {f"logit_bias of {token}": bias for token, bias in fields.get("logit_bias", {}).items()}
+    for name, value in {**fields, **biases}.items():
+        if isinstance(value, ExactFloat) and abs(value.exact) > LARGEST:  # as a float it would be the largest one
+            raise ArgumentError(f"{shorten_text(name)} is {shorten_text(value.exact)}: it is too large for a float")
     if not all(isinstance(one, str) for one in fields.get("choices", ())):
         raise ArgumentError("the field choices must be a list of texts")
     if not all(isinstance(one, dict) for one in fields.get("messages", ())):

@@ -100,6 +100,24 @@ def test_an_id_that_is_too_long_is_named_with_its_limit() -> None:
     assert "the field id is 1000" in row.error[1] and "an integer, of at most 4,096 digits" in row.error[1]
 
 
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ('"temperature": 1e999', "temperature is 1E+999"),
+        ('"frequency_penalty": -2e308', "frequency_penalty is -2E+308"),
+        ('"logit_bias": {"12": 1e400}', "logit_bias of 12 is 1E+400"),
+    ],
+)
+def test_a_number_beyond_the_range_of_floats_is_refused(field: str, said: str) -> None:
+    row = parse_row(RowLine(7, f'{{"prompt": "a", {field}}}'.encode()), OPTIONS)
+    assert row.error == ("ArgumentError", f"{said}: it is too large for a float")
+
+
+def test_numbers_that_are_rounded_to_a_float_are_taken() -> None:
+    row = parse_row(RowLine(7, b'{"prompt": "a", "temperature": 1.00000000000000000001, "top_p": 1e-999}'), OPTIONS)
+    assert row.error is None and row.arguments["temperature"] == 1 and row.arguments["top_p"] == 0
+
+
 def test_a_row_needs_a_prompt() -> None:
     assert parse({}, JobOptions()).error is not None
 
