@@ -175,7 +175,7 @@ def check_fields(fields: Mapping[str, Any]) -> None:
             raise ArgumentError(f"the field {name} is {shorten_text(shown)}: it must be {wanted}")
     biases = {f"logit_bias of {token}": bias for token, bias in fields.get("logit_bias", {}).items()}
     for name, value in {**fields, **biases}.items():
-        if isinstance(value, ExactFloat) and abs(value.exact) > LARGEST:  # as a float it would be the largest one
+        if isinstance(value, ExactFloat) and value.exact.copy_abs() > LARGEST:  # as a float it would be the largest one
             raise ArgumentError(f"{shorten_text(name)} is {shorten_text(value.exact)}: it is too large for a float")
     if not all(isinstance(one, str) for one in fields.get("choices", ())):
         raise ArgumentError("the field choices must be a list of texts")

@@ -104,6 +104,7 @@ def test_an_id_that_is_too_long_is_named_with_its_limit() -> None:
     ("field", "said"),
     [
         ('"temperature": 1e999', "temperature is 1E+999"),
+        ('"top_p": 1e9999999', "top_p is 1E+9999999"),  # more than the context of decimals allows
         ('"frequency_penalty": -2e308', "frequency_penalty is -2E+308"),
         ('"logit_bias": {"12": 1e400}', "logit_bias of 12 is 1E+400"),
     ],
