@@ -17,8 +17,6 @@ from contextvars import Context
 from functools import cache
 from typing import NamedTuple, Union
 
-import numpy as np
-
 from ....automata.boolean_operations import find_universal_states, merge_ranges
 from ....automata.dfa import Dfa, Table
 from ....base.errors import LimitError
@@ -31,9 +29,6 @@ from .flat_regex_format import flat_regex_dfa
 __all__ = ["NestedTexts", "NestedPart"]
 
 SUBJECT = "a format that is not a regular language, combined with other conditions"
-
-STEPS_PER_UNIT = 64
-"""Steps of a leaf, by one class each, that are listed for a unit of work."""
 
 Symbol = Union[str, Dfa]
 Alternatives = dict[str, tuple[tuple[Symbol, ...], ...]]
@@ -143,36 +138,17 @@ class NestedPart(NamedTuple):
         ])  # fmt: skip
 
 
-class LeafSteps:
+class LeafSteps(NamedTuple):
     """A leaf, with its character classes split by those of the Dfa.
 
-    bounds, classes: as in `Table`. width: the number of classes. moves: for each state of the leaf, the distinct (next
-    state, class of the Dfa) of the classes that lead on: most classes lead to the same few.
+    bounds, classes: as in `Table`. width: the number of classes. steps: for each state of the leaf, (class, next state,
+    class of the Dfa) of the classes that lead on.
     """
 
-    def __init__(self, leaf: Dfa, table: Table) -> None:
-        self.bounds, self.classes, self._pairs = merge_ranges(leaf.table, table)
-        self.width = len(self._pairs)
-        spend_work(len(leaf.table.rows) * self.width // STEPS_PER_UNIT, SUBJECT)
-        self._rows = leaf.table.rows
-        self._steps: dict[int, list[tuple[int, int, int]]] = {}
-        lefts, rights = np.array(self._pairs, np.int32).T
-        codes = np.sort(leaf.delta[:, lefts] * self.width + rights, axis=1)  # negative where a class leads nowhere
-        is_first = np.diff(codes, axis=1, prepend=-self.width - 1) != 0
-        is_first &= codes >= 0
-        ends = np.cumsum(is_first.sum(axis=1)).tolist()
-        following, of_dfa = np.divmod(codes[is_first], self.width)
-        moves = [*zip(following.tolist(), of_dfa.tolist())]
-        self.moves = [moves[first:end] for first, end in zip([0, *ends], ends)]
-
-    def steps(self, state: int) -> list[tuple[int, int, int]]:
-        """Return (class, next state, class of the Dfa) of the classes that lead on from a state of the leaf."""
-        known = self._steps.get(state)
-        if known is None:
-            row = self._rows[state]
-            known = [(column, row[left], right) for column, (left, right) in enumerate(self._pairs) if row[left] >= 0]
-            self._steps[state] = known
-        return known
+    bounds: list[int]
+    classes: list[int]
+    width: int
+    steps: list[list[tuple[int, int, int]]]
 
 
 class NestedTexts:
@@ -191,7 +167,6 @@ class NestedTexts:
         self._dependents: dict[tuple[str, int], set[tuple[str, int]]] = {}
         self._leaves: dict[tuple[Dfa, int], tuple[Table, list[tuple[int, int]]]] = {}
         self._leaf_steps: dict[Dfa, LeafSteps] = {}
-        self._leaf_targets: dict[tuple[Dfa, int], frozenset[int]] = {}
         self._nodes: dict[tuple[Dfa, int, int], Node] = {}
         self._free = min(find_universal_states(self._table), default=-1)
         """The state from which every text is accepted: from it the Dfa no longer matters."""
@@ -278,13 +253,12 @@ class NestedTexts:
         """Return the product of both automata from (0, p) on, with its pairs of states."""
         known = self._leaves.get((leaf, p))
         if known is None:
-            leaf_steps = self._find_leaf_steps(leaf)
-            width, find_steps = leaf_steps.width, leaf_steps.steps
+            bounds, classes, width, steps = self._find_leaf_steps(leaf)
             order, numbers, rows = [(0, p)], {(0, p): 0}, []
             for a, b in order:  # Grows meanwhile.
                 spend_work(2 + width // 4, SUBJECT)
                 row, targets = [-1] * width, self._table.rows[b]
-                for column, left, right in find_steps(a):
+                for column, left, right in steps[a]:
                     if targets[right] >= 0:
                         target = (left, targets[right])
                         row[column] = number = numbers.setdefault(target, len(order))
@@ -292,35 +266,26 @@ class NestedTexts:
                             order.append(target)
                 rows.append(row)
             accepting = [leaf.table.accepting[a] for a, _ in order]
-            known = self._leaves[leaf, p] = Table(leaf_steps.bounds, leaf_steps.classes, rows, accepting), order
+            known = self._leaves[leaf, p] = Table(bounds, classes, rows, accepting), order
         return known
 
     def _find_leaf_steps(self, leaf: Dfa) -> LeafSteps:
         """Return what the products of a leaf with the Dfa share, whichever state of the Dfa they start from."""
         known = self._leaf_steps.get(leaf)
         if known is None:
-            known = self._leaf_steps[leaf] = LeafSteps(leaf, self._table)
+            bounds, classes, pairs = merge_ranges(leaf.table, self._table)
+            steps = [
+                [(column, row[left], right) for column, (left, right) in enumerate(pairs) if row[left] >= 0]
+                for row in leaf.table.rows
+            ]
+            known = self._leaf_steps[leaf] = LeafSteps(bounds, classes, len(pairs), steps)
         return known
 
     def _find_leaf_targets(self, leaf: Dfa, p: int) -> frozenset[int]:
-        """Return the states to which the texts of a leaf lead from p. The product is built only to be emitted."""
         if p == self._free:
             return frozenset((p,))
-        known = self._leaf_targets.get((leaf, p))
-        if known is None:
-            all_moves, accepting = self._find_leaf_steps(leaf).moves, leaf.table.accepting
-            order = [(0, p)]
-            seen = {(0, p)}
-            for a, b in order:  # Grows meanwhile.
-                moves, targets = all_moves[a], self._table.rows[b]
-                spend_work(2 + len(moves) // 4, SUBJECT)
-                for left, right in moves:
-                    target = (left, targets[right])
-                    if target[1] >= 0 and target not in seen:
-                        seen.add(target)
-                        order.append(target)
-            known = self._leaf_targets[leaf, p] = frozenset(b for a, b in order if accepting[a])
-        return known
+        table, order = self._intersect_leaf(leaf, p)
+        return frozenset(b for (_, b), accepts in zip(order, table.accepting) if accepts)
 
     def _emit_leaf(self, leaf: Dfa, p: int, q: int) -> Node:
         """Return the texts of a leaf that lead from p to q."""
