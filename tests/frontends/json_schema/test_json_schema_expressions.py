@@ -196,3 +196,8 @@ def test_the_meta_schemas(name: str, style: Style) -> None:
     assert not accepts_text(constraint, '{"patternProperties": {"^(a": {"type": "string"}}}')
     assert not accepts_text(constraint, '{"pattern": "("}')
     assert not accepts_text(constraint, '{"minLength": -1}')
+
+
+def test_too_much_work_is_refused_when_the_schema_is_compiled() -> None:
+    with pytest.raises(constrain.LimitError, match="not a regular language"):
+        compiled({"type": "string", "format": "regex", "maxLength": 20})
